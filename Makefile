@@ -73,7 +73,7 @@ check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the
 
 bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with Node, its peers; the console's pages; the audit log at five million rows; a thousand webhooks in two seconds
 	go run ./scripts/bench
-	go run ./scripts/bench --only audit
+	go test -run '^$$' -bench AuditLog -benchtime 1x -timeout 30m ./services/admin/postgres -args -audit.report=audit.md
 	go test -run '^$$' -bench Webhooks -benchtime 1x ./services/payments
 
 fuzz: ## Fuzz the parsers, and what the SQL guard accepts on a server, a minute each
@@ -82,10 +82,10 @@ fuzz: ## Fuzz the parsers, and what the SQL guard accepts on a server, a minute 
 	go test -v -run 'TestCrash$$' -count 1 -crash.for 1m ./services/query/sqlguard
 	go test -v -run 'TestMemory$$' -count 1 -memory.for 1m ./services/query/sqlguard
 	go test -run '^$$' -fuzz FuzzValidate -fuzztime 1m ./pkg/schema
-	go test -run '^$$' -fuzz FuzzAValue -fuzztime 1m ./services/gateway
-	go test -run '^$$' -fuzz FuzzMake -fuzztime 1m -fuzzminimizetime 20x ./services/gateway/client/input
-	go test -run '^$$' -fuzz FuzzAnswer -fuzztime 1m -fuzzminimizetime 20x ./services/gateway/client/output
-	go test -run '^$$' -fuzz FuzzRows -fuzztime 1m ./services/review-control/csv
+	go test -run '^$$' -fuzz FuzzAValue -fuzztime 1m ./services/gateway/v1
+	go test -run '^$$' -fuzz FuzzMake -fuzztime 1m -fuzzminimizetime 20x ./services/client/input
+	go test -run '^$$' -fuzz FuzzAnswer -fuzztime 1m -fuzzminimizetime 20x ./services/client/output
+	go test -run '^$$' -fuzz FuzzRows -fuzztime 1m ./services/review-control/suppression
 	go test -run '^$$' -fuzz FuzzRead -fuzztime 1m -fuzzminimizetime 20x ./services/review-control/body
 	go test -run '^$$' -fuzz FuzzOf -fuzztime 1m ./services/admin/console/table
 	go test -run '^$$' -fuzz FuzzClean -fuzztime 1m -fuzzminimizetime 20x ./pkg/markup

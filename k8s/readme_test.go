@@ -26,9 +26,19 @@ import (
 
 // TestMain runs a stand-in where the test has started the binary under the name of one.
 func TestMain(m *testing.M) {
-	standIns := map[string]func(*cluster, []string) error{"kind": (*cluster).kind, "kubectl": (*cluster).kubectl, "docker": (*cluster).docker, "go": (*cluster).golang}
+	standIns := map[string]func(*cluster, []string) error{
+		"kind":    (*cluster).kind,
+		"kubectl": (*cluster).kubectl,
+		"docker":  (*cluster).docker,
+		"go":      (*cluster).golang,
+	}
 	if run, ok := standIns[filepath.Base(os.Args[0])]; ok {
-		c := &cluster{path: os.Getenv("STAND_IN_STATE"), Images: map[string]bool{}, Secrets: map[string][]string{}, Ports: map[string][]int32{}}
+		c := &cluster{
+			path:    os.Getenv("STAND_IN_STATE"),
+			Images:  map[string]bool{},
+			Secrets: map[string][]string{},
+			Ports:   map[string][]int32{},
+		}
 		err := errors.Join(c.load(), run(c, os.Args[1:]), c.save())
 		var ended *exec.ExitError
 		switch {
@@ -148,7 +158,11 @@ func (c *cluster) kubectl(args []string) error {
 		}
 		return nil
 	case "exec":
-		if name, ok := strings.CutPrefix(args[1], "deploy/"); !ok || !slices.Contains(c.Deployments, name) || args[2] != "--" || args[3] != "/service" {
+		if name, ok := strings.CutPrefix(
+			args[1],
+			"deploy/",
+		); !ok || !slices.Contains(c.Deployments, name) || args[2] != "--" ||
+			args[3] != "/service" {
 			return fmt.Errorf("%v: no such pod, or no such program in it", args)
 		}
 		fmt.Println(strings.TrimPrefix(args[1], "deploy/"), strings.Join(args[4:], " "))
@@ -235,7 +249,9 @@ func TestFromNothingToRunning(t *testing.T) {
 	root := hubtest.Root(t)
 	help, err := exec.Command("buildah", "build", "--help").Output()
 	if err != nil || !bytes.Contains(help, []byte("--build-context")) {
-		t.Skip("no image is built: there is no buildah of 1.28 or later here (`go run ./scripts/stack install --images` installs what the system has)")
+		t.Skip(
+			"no image is built: there is no buildah of 1.28 or later here (`go run ./scripts/stack install --images` installs what the system has)",
+		)
 	}
 	text, err := os.ReadFile(filepath.Join(root, "k8s", "README.md"))
 	if err != nil {
@@ -272,7 +288,16 @@ func TestFromNothingToRunning(t *testing.T) {
 	}
 	storage := t.TempDir()
 	conf := filepath.Join(storage, "storage.conf")
-	if err := os.WriteFile(conf, fmt.Appendf(nil, "[storage]\ndriver = \"vfs\"\ngraphroot = %q\nrunroot = %q\n", filepath.Join(storage, "root"), filepath.Join(storage, "run")), 0o600); err != nil {
+	if err := os.WriteFile(
+		conf,
+		fmt.Appendf(
+			nil,
+			"[storage]\ndriver = \"vfs\"\ngraphroot = %q\nrunroot = %q\n",
+			filepath.Join(storage, "root"),
+			filepath.Join(storage, "run"),
+		),
+		0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	able := exec.CommandContext(t.Context(), "buildah", "from", "scratch")
@@ -282,8 +307,17 @@ func TestFromNothingToRunning(t *testing.T) {
 	}
 	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", script.String())
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PATH="+programs+":"+os.Getenv("PATH"), "STAND_IN_GO="+golang, "STAND_IN_ROOT="+root, "STAND_IN_PROGRAMS="+storage, "STAND_IN_STATE="+filepath.Join(storage, "cluster.json"), "CONTAINERS_STORAGE_CONF="+conf,
-		"GOWORK=", "CGO_ENABLED=0") // in a clone there is the workspace, and objects are compiled so already
+	cmd.Env = append(
+		os.Environ(),
+		"PATH="+programs+":"+os.Getenv("PATH"),
+		"STAND_IN_GO="+golang,
+		"STAND_IN_ROOT="+root,
+		"STAND_IN_PROGRAMS="+storage,
+		"STAND_IN_STATE="+filepath.Join(storage, "cluster.json"),
+		"CONTAINERS_STORAGE_CONF="+conf,
+		"GOWORK=",
+		"CGO_ENABLED=0",
+	) // in a clone there is the workspace, and objects are compiled so already
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v:\n%s", err, out)
@@ -310,7 +344,8 @@ func overlay(t *testing.T, root string) string {
 			}
 		}
 	}
-	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-q", "--allow-empty", "-m", "x"}} {
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-q",
+		"--allow-empty", "-m", "x"}} {
 		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v: %s", args, err, out)
 		}

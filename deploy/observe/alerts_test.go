@@ -25,11 +25,13 @@ const (
 
 // dependency is a series of calls to one.
 func dependency(service, name, operation, outcome string) string {
-	return `hub_dependency_duration_seconds_count{service="` + service + `",dependency="` + name + `",operation="` + operation + `",outcome="` + outcome + `"}`
+	return `hub_dependency_duration_seconds_count{service="` + service + `",dependency="` + name + `",operation="` + operation +
+		`",outcome="` + outcome + `"}`
 }
 
 func within(name, operation, le string) string {
-	return `hub_dependency_duration_seconds_bucket{service="query",dependency="` + name + `",operation="` + operation + `",outcome="ok",le="` + le + `"}`
+	return `hub_dependency_duration_seconds_bucket{service="query",dependency="` + name + `",operation="` + operation +
+		`",outcome="ok",le="` + le + `"}`
 }
 
 // others are all services but query, in order.
@@ -60,7 +62,10 @@ func scenes() map[string]scene {
 	delivered := func(outcome string) string { return `hub_review_deliveries_total{outcome="` + outcome + `"}` }
 	waiting := `hub_review_mails_waiting{service="review-control",for="delivery"}`
 	memory := func(resident float64, limit string) []string {
-		return []string{gauge(`process_resident_memory_bytes{job="hub",instance="a"}`, resident, 20), `go_gc_gomemlimit_bytes{job="hub",instance="a"} ` + limit + `x20`}
+		return []string{
+			gauge(`process_resident_memory_bytes{job="hub",instance="a"}`, resident, 20),
+			`go_gc_gomemlimit_bytes{job="hub",instance="a"} ` + limit + `x20`,
+		}
 	}
 	slow := func(quick float64, steps int) []string {
 		return []string{count(edgeQuick, quick, steps), count(edgeOK, 60, steps)}
@@ -80,84 +85,193 @@ func scenes() map[string]scene {
 		"HubEdgeErrorsSlow": {
 			step:  10 * time.Minute,
 			fires: share(edgeDB, edgeOK, 0.4, 440),
-			quiet: map[string][]string{"half of what may be": share(edgeDB, edgeOK, 0.05, 440), "long over": {edgeDB + " 0+20x100 2000x340", count(edgeOK, 600, 440)}},
+			quiet: map[string][]string{
+				"half of what may be": share(edgeDB, edgeOK, 0.05, 440),
+				"long over":           {edgeDB + " 0+20x100 2000x340", count(edgeOK, 600, 440)},
+			},
 		},
 		"HubEdgeSlowFast": {fires: slow(48, 65), quiet: map[string][]string{"one in a hundred": slow(59.4, 65), "all": slow(60, 65)}},
-		"HubEdgeSlowSlow": {step: 10 * time.Minute, fires: slow(57.5, 440), quiet: map[string][]string{"one in two hundred": slow(59.7, 440)}},
+		"HubEdgeSlowSlow": {
+			step:  10 * time.Minute,
+			fires: slow(57.5, 440),
+			quiet: map[string][]string{"one in two hundred": slow(59.7, 440)},
+		},
 
 		"HubWatchdog": {fires: others(5)},
 		"HubServiceDown": {
-			fires: append(others(5), gauge(`up{job="hub",service="query",instance="a"}`, 0, 5), gauge(`up{job="hub",service="query",instance="b"}`, 0, 5)),
-			quiet: map[string][]string{"one is left": append(others(5), gauge(`up{job="hub",service="query",instance="a"}`, 0, 5), gauge(`up{job="hub",service="query",instance="b"}`, 1, 5))},
+			fires: append(
+				others(5),
+				gauge(`up{job="hub",service="query",instance="a"}`, 0, 5),
+				gauge(`up{job="hub",service="query",instance="b"}`, 0, 5),
+			),
+			quiet: map[string][]string{
+				"one is left": append(
+					others(5),
+					gauge(`up{job="hub",service="query",instance="a"}`, 0, 5),
+					gauge(`up{job="hub",service="query",instance="b"}`, 1, 5),
+				),
+			},
 		},
 		"HubInstanceDown": {
 			fires: []string{gauge(`up{job="hub",service="query",instance="a"}`, 0, 12)},
-			quiet: map[string][]string{"back after five minutes": {`up{job="hub",service="query",instance="a"} 0x5 1x7`}, "not ours": {gauge(`up{job="node"}`, 0, 12)}},
+			quiet: map[string][]string{
+				"back after five minutes": {`up{job="hub",service="query",instance="a"} 0x5 1x7`},
+				"not ours":                {gauge(`up{job="node"}`, 0, 12)},
+			},
 		},
 		"HubRestarts": {
 			fires: []string{`process_start_time_seconds{job="hub",service="query",instance="a"} 1x5 2x5 3x5 4x5`},
 			quiet: map[string][]string{"a release": {`process_start_time_seconds{job="hub",service="query",instance="a"} 1x10 2x10`}},
 		},
 		"HubNeighbourOut": {
-			fires: []string{gauge(`hub_dependency_instances{service="gateway",dependency="query",state="ok"}`, 0, 5), gauge(`hub_dependency_instances{service="gateway",dependency="query",state="out"}`, 2, 5)},
-			quiet: map[string][]string{"another process finds one": {gauge(`hub_dependency_instances{service="gateway",dependency="query",state="ok"}`, 0, 5), gauge(`hub_dependency_instances{service="admin",dependency="query",state="ok"}`, 1, 5)}},
+			fires: []string{
+				gauge(`hub_dependency_instances{service="gateway",dependency="query",state="ok"}`, 0, 5),
+				gauge(`hub_dependency_instances{service="gateway",dependency="query",state="out"}`, 2, 5),
+			},
+			quiet: map[string][]string{
+				"another process finds one": {
+					gauge(`hub_dependency_instances{service="gateway",dependency="query",state="ok"}`, 0, 5),
+					gauge(`hub_dependency_instances{service="admin",dependency="query",state="ok"}`, 1, 5),
+				},
+			},
 		},
 		"HubNeighbourErrors": {
 			fires: share(dependency("gateway", "auth", "call", "unanswered"), dependency("gateway", "auth", "call", "ok"), 10, 15),
 			quiet: map[string][]string{
-				"one in a hundred": share(dependency("gateway", "auth", "call", "unanswered"), dependency("gateway", "auth", "call", "ok"), 1, 15),
-				"its own refusals": share(dependency("gateway", "auth", "call", "E_AUTH_INVALID"), dependency("gateway", "auth", "call", "ok"), 90, 15),
+				"one in a hundred": share(
+					dependency("gateway", "auth", "call", "unanswered"),
+					dependency("gateway", "auth", "call", "ok"),
+					1,
+					15,
+				),
+				"its own refusals": share(
+					dependency("gateway", "auth", "call", "E_AUTH_INVALID"),
+					dependency("gateway", "auth", "call", "ok"),
+					90,
+					15,
+				),
 			},
 		},
 		"HubWriteStoreErrors": {
 			fires: share(dependency("auth", "postgres", "query", "E_DB"), dependency("auth", "postgres", "query", "ok"), 10, 10),
-			quiet: map[string][]string{"duplicates": share(dependency("auth", "postgres", "query", "sqlstate_23"), dependency("auth", "postgres", "query", "ok"), 50, 10)},
+			quiet: map[string][]string{
+				"duplicates": share(
+					dependency("auth", "postgres", "query", "sqlstate_23"),
+					dependency("auth", "postgres", "query", "ok"),
+					50,
+					10,
+				),
+			},
 		},
 		"HubPoolWaits": {
 			fires: []string{count(`hub_pool_wait_time_seconds_total{service="auth",instance="a",pool="write store"}`, 90, 20)},
-			quiet: map[string][]string{"now and then": {count(`hub_pool_wait_time_seconds_total{service="auth",instance="a",pool="write store"}`, 3, 20)}},
+			quiet: map[string][]string{
+				"now and then": {count(`hub_pool_wait_time_seconds_total{service="auth",instance="a",pool="write store"}`, 3, 20)},
+			},
 		},
-		"HubBulkheadRefuses": {fires: []string{count(refused, 30, 20)}, quiet: map[string][]string{"one": {refused + " 0x10 1x10"}, "statements have an alert of their own": {count(sql, 30, 20)}}},
-		"HubMemoryNearLimit": {fires: memory(0.97e9, "1e9"), quiet: map[string][]string{"half": memory(0.5e9, "1e9"), "no limit": memory(0.97e9, "9.22e18")}},
-		"HubRateLimitLocal":  {fires: []string{gauge(`hub_ratelimit_local{instance="a"}`, 1, 5)}, quiet: map[string][]string{"a moment": {`hub_ratelimit_local{instance="a"} 0x3 1 0`}}},
+		"HubBulkheadRefuses": {
+			fires: []string{count(refused, 30, 20)},
+			quiet: map[string][]string{"one": {refused + " 0x10 1x10"}, "statements have an alert of their own": {count(sql, 30, 20)}},
+		},
+		"HubMemoryNearLimit": {
+			fires: memory(0.97e9, "1e9"),
+			quiet: map[string][]string{"half": memory(0.5e9, "1e9"), "no limit": memory(0.97e9, "9.22e18")},
+		},
+		"HubRateLimitLocal": {
+			fires: []string{gauge(`hub_ratelimit_local{instance="a"}`, 1, 5)},
+			quiet: map[string][]string{"a moment": {`hub_ratelimit_local{instance="a"} 0x3 1 0`}},
+		},
 		"HubRedisSlow": {
 			fires: share(dependency("gateway", "redis", "limit", "late"), dependency("gateway", "redis", "limit", "ok"), 5, 15),
-			quiet: map[string][]string{"one in a thousand": share(dependency("gateway", "redis", "limit", "late"), dependency("gateway", "redis", "limit", "ok"), 0.1, 15)},
+			quiet: map[string][]string{
+				"one in a thousand": share(
+					dependency("gateway", "redis", "limit", "late"),
+					dependency("gateway", "redis", "limit", "ok"),
+					0.1,
+					15,
+				),
+			},
 		},
-		"HubManifestRefused": {fires: []string{gauge(`hub_manifests_refused`, 1, 15)}, quiet: map[string][]string{"during a release": {`hub_manifests_refused 1x5 0x10`}}},
+		"HubManifestRefused": {
+			fires: []string{gauge(`hub_manifests_refused`, 1, 15)},
+			quiet: map[string][]string{"during a release": {`hub_manifests_refused 1x5 0x10`}},
+		},
 		"HubAuditDropped": {
 			fires: []string{`hub_audit_dropped_total{service="gateway"} 0x10 40x5`},
-			quiet: map[string][]string{"none": {gauge(`hub_audit_dropped_total{service="gateway"}`, 0, 15)}, "yesterday": {gauge(`hub_audit_dropped_total{service="gateway"}`, 40, 15)}},
+			quiet: map[string][]string{
+				"none":      {gauge(`hub_audit_dropped_total{service="gateway"}`, 0, 15)},
+				"yesterday": {gauge(`hub_audit_dropped_total{service="gateway"}`, 40, 15)},
+			},
 		},
 		"HubAuditBacklog": {fires: audit(15000, 5), quiet: map[string][]string{"a little": audit(2000, 5)}},
-		"HubAuditForeign": {fires: []string{`hub_audit_foreign{service="admin",instance="a"} 0x5 3x5`}, quiet: map[string][]string{"none": {gauge(`hub_audit_foreign{service="admin",instance="a"}`, 0, 10)}}},
-		"HubSamplesStale": {fires: []string{gauge(`hub_sample_age_seconds{service="payments",sample="jobs"}`, 240, 5)}, quiet: map[string][]string{"fresh": {gauge(`hub_sample_age_seconds{service="payments",sample="jobs"}`, 14, 5)}}},
-		"HubClaimsLeft":   {fires: []string{gauge(`hub_claims_oldest_seconds{service="payments"}`, 900, 10)}, quiet: map[string][]string{"taken over soon": {gauge(`hub_claims_oldest_seconds{service="payments"}`, 40, 10)}}},
-		"HubJobsLag":      {fires: lag("webhook", 400), quiet: map[string][]string{"in time": lag("webhook", 2), "behind a sweep": lag("sweep", 3000)}},
-		"HubJobsStuck":    {fires: lag("mail", 2000), quiet: map[string][]string{"late": lag("mail", 400), "behind a sweep": lag("sweep", 3000)}},
+		"HubAuditForeign": {
+			fires: []string{`hub_audit_foreign{service="admin",instance="a"} 0x5 3x5`},
+			quiet: map[string][]string{"none": {gauge(`hub_audit_foreign{service="admin",instance="a"}`, 0, 10)}},
+		},
+		"HubSamplesStale": {
+			fires: []string{gauge(`hub_sample_age_seconds{service="payments",sample="jobs"}`, 240, 5)},
+			quiet: map[string][]string{"fresh": {gauge(`hub_sample_age_seconds{service="payments",sample="jobs"}`, 14, 5)}},
+		},
+		"HubClaimsLeft": {
+			fires: []string{gauge(`hub_claims_oldest_seconds{service="payments"}`, 900, 10)},
+			quiet: map[string][]string{"taken over soon": {gauge(`hub_claims_oldest_seconds{service="payments"}`, 40, 10)}},
+		},
+		"HubJobsLag": {
+			fires: lag("webhook", 400),
+			quiet: map[string][]string{"in time": lag("webhook", 2), "behind a sweep": lag("sweep", 3000)},
+		},
+		"HubJobsStuck": {
+			fires: lag("mail", 2000),
+			quiet: map[string][]string{"late": lag("mail", 400), "behind a sweep": lag("sweep", 3000)},
+		},
 		"HubJobsLeaderless": {
-			fires: []string{gauge(`hub_jobs_leader{service="admin",instance="a"}`, 0, 10), gauge(`hub_jobs_leader{service="admin",instance="b"}`, 0, 10)},
+			fires: []string{
+				gauge(`hub_jobs_leader{service="admin",instance="a"}`, 0, 10),
+				gauge(`hub_jobs_leader{service="admin",instance="b"}`, 0, 10),
+			},
 			quiet: map[string][]string{"an election": {`hub_jobs_leader{service="admin",instance="a"} 1x3 0 1x6`}},
 		},
 		"HubJobsDiscarded": {
 			fires: []string{`hub_jobs_discarded{service="admin",queue="audit"} 0x60 1x5`},
-			quiet: map[string][]string{"since yesterday": {gauge(`hub_jobs_discarded{service="admin",queue="audit"}`, 3, 65)}, "they go": {`hub_jobs_discarded{service="admin",queue="audit"} 3x60 0x5`}},
+			quiet: map[string][]string{
+				"since yesterday": {gauge(`hub_jobs_discarded{service="admin",queue="audit"}`, 3, 65)},
+				"they go":         {`hub_jobs_discarded{service="admin",queue="audit"} 3x60 0x5`},
+			},
 		},
 
 		"HubSourceErrors": {
 			fires: share(dependency("query", "source", "fixed", "E_DB"), dependency("query", "source", "fixed", "ok"), 20, 10),
-			quiet: map[string][]string{"callers' mistakes": share(dependency("query", "source", "caller", "E_VALIDATION"), dependency("query", "source", "caller", "ok"), 60, 10)},
+			quiet: map[string][]string{
+				"callers' mistakes": share(
+					dependency("query", "source", "caller", "E_VALIDATION"),
+					dependency("query", "source", "caller", "ok"),
+					60,
+					10,
+				),
+			},
 		},
 		"HubSourceSlow": {
 			fires: []string{count(within("source", "fixed", "1.0"), 50, 35), count(dependency("query", "source", "fixed", "ok"), 60, 35)},
-			quiet: map[string][]string{"quick": {count(within("source", "fixed", "1.0"), 60, 35), count(dependency("query", "source", "fixed", "ok"), 60, 35)}},
+			quiet: map[string][]string{
+				"quick": {count(within("source", "fixed", "1.0"), 60, 35), count(dependency("query", "source", "fixed", "ok"), 60, 35)},
+			},
 		},
 		"HubSourceTimeouts": {
 			fires: share(dependency("query", "source", "caller", "E_DB_TIMEOUT"), dependency("query", "source", "caller", "ok"), 40, 35),
-			quiet: map[string][]string{"some": share(dependency("query", "source", "caller", "E_DB_TIMEOUT"), dependency("query", "source", "caller", "ok"), 10, 35)},
+			quiet: map[string][]string{
+				"some": share(
+					dependency("query", "source", "caller", "E_DB_TIMEOUT"),
+					dependency("query", "source", "caller", "ok"),
+					10,
+					35,
+				),
+			},
 		},
 		"HubSourceRefuses": {fires: []string{count(sql, 30, 20)}, quiet: map[string][]string{"a burst": {sql + " 0x10 3x10"}}},
-		"HubSourceRunaway": {fires: []string{gauge(`hub_sql_runaway{instance="a"}`, 1, 3)}, quiet: map[string][]string{"none": {gauge(`hub_sql_runaway{instance="a"}`, 0, 3)}}},
+		"HubSourceRunaway": {
+			fires: []string{gauge(`hub_sql_runaway{instance="a"}`, 1, 3)},
+			quiet: map[string][]string{"none": {gauge(`hub_sql_runaway{instance="a"}`, 0, 3)}},
+		},
 		"HubSourceGuardHole": {
 			fires: []string{`hub_sql_guard_hole_total{db_errno="1792"} 0x10 1x3`},
 			quiet: map[string][]string{"none": {gauge(`hub_sql_guard_hole_total{db_errno="1792"}`, 0, 13)}},
@@ -171,36 +285,112 @@ func scenes() map[string]scene {
 				"the suppression list":     {count(delivered("suppressed"), 5, 70), count(delivered("sent"), 5, 70)},
 			},
 		},
-		"HubDeliveryUnknown": {fires: []string{delivered("unknown") + " 0x10 1x5"}, quiet: map[string][]string{"all known": {gauge(delivered("unknown"), 0, 15), count(delivered("sent"), 5, 15)}}},
+		"HubDeliveryUnknown": {
+			fires: []string{delivered("unknown") + " 0x10 1x5"},
+			quiet: map[string][]string{"all known": {gauge(delivered("unknown"), 0, 15), count(delivered("sent"), 5, 15)}},
+		},
 		"HubDeliveryStuck": {
 			fires: []string{gauge(waiting, 12, 130), gauge(delivered("sent"), 100, 130)},
-			quiet: map[string][]string{"they leave": {gauge(waiting, 12, 130), count(delivered("sent"), 1, 130)}, "none waits": {gauge(waiting, 0, 130), gauge(delivered("sent"), 100, 130)}, "new ones": {waiting + " 0x100 5x30", gauge(delivered("sent"), 100, 130)}},
+			quiet: map[string][]string{
+				"they leave": {gauge(waiting, 12, 130), count(delivered("sent"), 1, 130)},
+				"none waits": {gauge(waiting, 0, 130), gauge(delivered("sent"), 100, 130)},
+				"new ones":   {waiting + " 0x100 5x30", gauge(delivered("sent"), 100, 130)},
+			},
 		},
 		"HubMailServerErrors": {
 			fires: share(dependency("review-control", "smtp", "send", "later"), dependency("review-control", "smtp", "send", "ok"), 80, 25),
-			quiet: map[string][]string{"wrong addresses": share(dependency("review-control", "smtp", "send", "never"), dependency("review-control", "smtp", "send", "ok"), 80, 25)},
+			quiet: map[string][]string{
+				"wrong addresses": share(
+					dependency("review-control", "smtp", "send", "never"),
+					dependency("review-control", "smtp", "send", "ok"),
+					80,
+					25,
+				),
+			},
 		},
-		"HubReviewUnsynced": {fires: []string{gauge(`hub_review_unsynced`, 2, 20)}, quiet: map[string][]string{"for a minute": {`hub_review_unsynced 2 0x19`}}},
-		"HubReviewWaiting":  {fires: []string{gauge(`hub_review_lag_seconds`, 200000, 3)}, quiet: map[string][]string{"since yesterday": {gauge(`hub_review_lag_seconds`, 90000, 3)}}},
+		"HubReviewUnsynced": {
+			fires: []string{gauge(`hub_review_unsynced`, 2, 20)},
+			quiet: map[string][]string{"for a minute": {`hub_review_unsynced 2 0x19`}},
+		},
+		"HubReviewWaiting": {
+			fires: []string{gauge(`hub_review_lag_seconds`, 200000, 3)},
+			quiet: map[string][]string{"since yesterday": {gauge(`hub_review_lag_seconds`, 90000, 3)}},
+		},
 
-		"HubWebhooksWaiting":   {fires: []string{gauge(`hub_payments_webhooks_lag_seconds`, 600, 10)}, quiet: map[string][]string{"a second": {gauge(`hub_payments_webhooks_lag_seconds`, 1, 10)}}},
-		"HubWebhooksAbandoned": {fires: []string{`hub_payments_webhooks_total{outcome="abandoned"} 0x10 1x5`}, quiet: map[string][]string{"looked into": {`hub_payments_webhooks_total{outcome="applied"} 0+5x15`, gauge(`hub_payments_webhooks_total{outcome="abandoned"}`, 0, 15)}}},
+		"HubWebhooksWaiting": {
+			fires: []string{gauge(`hub_payments_webhooks_lag_seconds`, 600, 10)},
+			quiet: map[string][]string{"a second": {gauge(`hub_payments_webhooks_lag_seconds`, 1, 10)}},
+		},
+		"HubWebhooksAbandoned": {
+			fires: []string{`hub_payments_webhooks_total{outcome="abandoned"} 0x10 1x5`},
+			quiet: map[string][]string{
+				"looked into": {
+					`hub_payments_webhooks_total{outcome="applied"} 0+5x15`,
+					gauge(`hub_payments_webhooks_total{outcome="abandoned"}`, 0, 15),
+				},
+			},
+		},
 		"HubProviderErrors": {
 			fires: share(dependency("payments", "nicepay", "get", "unknown"), dependency("payments", "nicepay", "get", "ok"), 30, 15),
-			quiet: map[string][]string{"it declines": share(dependency("payments", "nicepay", "cancel", "declined"), dependency("payments", "nicepay", "get", "ok"), 50, 15)},
+			quiet: map[string][]string{
+				"it declines": share(
+					dependency("payments", "nicepay", "cancel", "declined"),
+					dependency("payments", "nicepay", "get", "ok"),
+					50,
+					15,
+				),
+			},
 		},
-		"HubOrdersOverdue":   {fires: []string{gauge(`hub_payments_orders_lag_seconds`, 1200, 10)}, quiet: map[string][]string{"in time": {gauge(`hub_payments_orders_lag_seconds`, 30, 10)}}},
-		"HubOrdersAttention": {fires: []string{gauge(`hub_payments_orders_attention`, 1, 20)}, quiet: map[string][]string{"none": {gauge(`hub_payments_orders_attention`, 0, 20)}}},
-		"HubPaymentsDrift":   {fires: []string{`hub_payments_drift_total 0x10 1x5`}, quiet: map[string][]string{"none": {gauge(`hub_payments_drift_total`, 0, 15)}}},
-		"HubSweepMissing":    {fires: []string{gauge(`hub_payments_sweep_age_seconds`, 100000, 15)}, quiet: map[string][]string{"last night": {gauge(`hub_payments_sweep_age_seconds`, 50000, 15)}, "another replica has seen it": {gauge(`hub_payments_sweep_age_seconds{instance="a"}`, 100000, 15), gauge(`hub_payments_sweep_age_seconds{instance="b"}`, 50, 15)}}},
+		"HubOrdersOverdue": {
+			fires: []string{gauge(`hub_payments_orders_lag_seconds`, 1200, 10)},
+			quiet: map[string][]string{"in time": {gauge(`hub_payments_orders_lag_seconds`, 30, 10)}},
+		},
+		"HubOrdersAttention": {
+			fires: []string{gauge(`hub_payments_orders_attention`, 1, 20)},
+			quiet: map[string][]string{"none": {gauge(`hub_payments_orders_attention`, 0, 20)}},
+		},
+		"HubPaymentsDrift": {
+			fires: []string{`hub_payments_drift_total 0x10 1x5`},
+			quiet: map[string][]string{"none": {gauge(`hub_payments_drift_total`, 0, 15)}},
+		},
+		"HubSweepMissing": {
+			fires: []string{gauge(`hub_payments_sweep_age_seconds`, 100000, 15)},
+			quiet: map[string][]string{
+				"last night": {gauge(`hub_payments_sweep_age_seconds`, 50000, 15)},
+				"another replica has seen it": {
+					gauge(`hub_payments_sweep_age_seconds{instance="a"}`, 100000, 15),
+					gauge(`hub_payments_sweep_age_seconds{instance="b"}`, 50, 15),
+				},
+			},
+		},
 		"HubNotificationsDead": {
 			fires: []string{`hub_payments_notifications_total{outcome="dead"} 0x10 1x5`},
-			quiet: map[string][]string{"tried again": {`hub_payments_notifications_total{outcome="pending"} 0+5x15`, gauge(`hub_payments_notifications_total{outcome="dead"}`, 0, 15)}},
+			quiet: map[string][]string{
+				"tried again": {
+					`hub_payments_notifications_total{outcome="pending"} 0+5x15`,
+					gauge(`hub_payments_notifications_total{outcome="dead"}`, 0, 15),
+				},
+			},
 		},
-		"HubNotificationsLate": {fires: []string{gauge(`hub_payments_notices_lag_seconds`, 600, 10)}, quiet: map[string][]string{"in time": {gauge(`hub_payments_notices_lag_seconds`, 3, 10)}}},
+		"HubNotificationsLate": {
+			fires: []string{gauge(`hub_payments_notices_lag_seconds`, 600, 10)},
+			quiet: map[string][]string{"in time": {gauge(`hub_payments_notices_lag_seconds`, 3, 10)}},
+		},
 		"HubNotificationsFailing": {
-			fires: share(dependency("payments", "receiver", "notify", "http_5xx"), dependency("payments", "receiver", "notify", "ok"), 70, 35),
-			quiet: map[string][]string{"some": share(dependency("payments", "receiver", "notify", "unanswered"), dependency("payments", "receiver", "notify", "ok"), 20, 35)},
+			fires: share(
+				dependency("payments", "receiver", "notify", "http_5xx"),
+				dependency("payments", "receiver", "notify", "ok"),
+				70,
+				35,
+			),
+			quiet: map[string][]string{
+				"some": share(
+					dependency("payments", "receiver", "notify", "unanswered"),
+					dependency("payments", "receiver", "notify", "ok"),
+					20,
+					35,
+				),
+			},
 		},
 	}
 }

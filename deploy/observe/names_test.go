@@ -63,17 +63,21 @@ func TestDashboardsNameWhatThereIs(t *testing.T) {
 func TestWhatIsNotThereIsFound(t *testing.T) {
 	there := load(t)
 	for query, want := range map[string]string{
-		`sum(rate(hub_no_such_thing_total[5m]))`:                                                `there is no metric "hub_no_such_thing_total"`,
-		`hub_jobs_lag_seconds{line="mail"}`:                                                     `hub_jobs_lag_seconds has no label "line"`,
-		`hub_jobs_lag_seconds{queue="webhok"}`:                                                  `hub_jobs_lag_seconds has no queue "webhok"`,
-		`hub_jobs_lag_seconds{queue=~"mail|webhok"}`:                                            `hub_jobs_lag_seconds has no queue like "webhok"`,
-		`sum by (queue) (hub_jobs_leader)`:                                                      `nothing in hub_jobs_leader has a label "queue"`,
-		`hub_jobs_due / on (queue) hub_jobs_leader`:                                             ``,
-		`hub_jobs_leader / on (queue) hub_claims_open`:                                          `nothing in hub_jobs_leader / on (queue) hub_claims_open has a label "queue"`,
-		`sum(rate(hub_call_duration_seconds_bucket{le="0.4"}[5m]))`:                             `hub_call_duration_seconds_bucket has no le "0.4"`,
-		`sum(rate(hub_call_duration_seconds_count{le="0.5"}[5m]))`:                              `hub_call_duration_seconds_count has no label "le"`,
-		`sum(rate(hub_call_duration_seconds_count{outcome="E_OTHER",service="gateway"}[5m]))`:   `hub_call_duration_seconds_count has no outcome "E_OTHER"`,
-		`hub:edge_errors:ratio_rate7m`:                                                          `there is no metric "hub:edge_errors:ratio_rate7m"`,
+		`sum(rate(hub_no_such_thing_total[5m]))`: `there is no metric "hub_no_such_thing_total"`,
+		`hub_jobs_lag_seconds{line="mail"}`:      `hub_jobs_lag_seconds has no label "line"`,
+		`hub_jobs_lag_seconds{queue="webhok"}`:   `hub_jobs_lag_seconds has no queue "webhok"`,
+		`hub_jobs_lag_seconds{queue=~"mail|webhok"}`: `hub_jobs_lag_seconds has ` +
+			`no queue like "webhok"`,
+		`sum by (queue) (hub_jobs_leader)`:          `nothing in hub_jobs_leader has a label "queue"`,
+		`hub_jobs_due / on (queue) hub_jobs_leader`: ``,
+		`hub_jobs_leader / on (queue) hub_claims_open`: `nothing in hub_jobs_leader / on (queue) ` +
+			`hub_claims_open has a label "queue"`,
+		`sum(rate(hub_call_duration_seconds_bucket{le="0.4"}[5m]))`: `hub_call_duration_seconds_bucket has no le "0.4"`,
+		`sum(rate(hub_call_duration_seconds_count{le="0.5"}[5m]))`:  `hub_call_duration_seconds_count has no label "le"`,
+		`sum(rate(hub_call_duration_seconds_count{outcome="E_OTHER",service="gateway"}[5m]))`: `hub_call_duration_seconds_count has ` +
+			`no outcome "E_OTHER"`,
+		`hub:edge_errors:ratio_rate7m`: `there is no metric ` +
+			`"hub:edge_errors:ratio_rate7m"`,
 		`sum(rate(hub_call_duration_seconds_count[5m])`:                                         `1:46: parse error: unclosed left parenthesis`,
 		`sum by (service) (rate(hub_call_duration_seconds_count{service="gateway"}[$__range]))`: ``,
 	} {
@@ -82,10 +86,20 @@ func TestWhatIsNotThereIsFound(t *testing.T) {
 		}
 	}
 	content := read(t, "../grafana/dashboards/edge.json")
-	if got := there.wrongInDashboard([]byte(strings.Replace(content, "hub_ratelimit_local", "hub_ratelimit_lokal", 1))); !slices.Contains(got, `there is no metric "hub_ratelimit_lokal"`) {
+	if got := there.wrongInDashboard(
+		[]byte(strings.Replace(content, "hub_ratelimit_local", "hub_ratelimit_lokal", 1)),
+	); !slices.Contains(
+		got,
+		`there is no metric "hub_ratelimit_lokal"`,
+	) {
 		t.Errorf("a dashboard's metric that is not there is not found: %v", got)
 	}
-	if got := there.wrongInDashboard([]byte(strings.Replace(content, "label_values(up{", "label_values(down{", 1))); !slices.Contains(got, `there is no metric "down"`) {
+	if got := there.wrongInDashboard(
+		[]byte(strings.Replace(content, "label_values(up{", "label_values(down{", 1)),
+	); !slices.Contains(
+		got,
+		`there is no metric "down"`,
+	) {
 		t.Errorf("a variable's metric that is not there is not found: %v", got)
 	}
 }
@@ -129,7 +143,8 @@ func TestAlertsLeadToRunbooks(t *testing.T) {
 
 var fence = regexp.MustCompile("(?s)```(\\w+)\n(.*?)```")
 
-// TestRunbooksSayWhatIsThere: a page has its four parts, its queries are of metrics that there are, and its log lines are written by some program.
+// TestRunbooksSayWhatIsThere: a page has its four parts, its queries are of metrics that there are, and its log lines
+// are written by some program.
 func TestRunbooksSayWhatIsThere(t *testing.T) {
 	there := load(t)
 	code := source(t)

@@ -64,7 +64,11 @@ func podMonitor(t *testing.T) []*relabel.Config {
 			} `yaml:"podMetricsEndpoints"`
 		}
 	}
-	if err := yaml.Unmarshal([]byte(read(t, "../../k8s/monitoring/pods.yaml")), &monitor); err != nil || len(monitor.Spec.PodMetricsEndpoints) != 1 {
+	if err := yaml.Unmarshal(
+		[]byte(read(t, "../../k8s/monitoring/pods.yaml")),
+		&monitor,
+	); err != nil ||
+		len(monitor.Spec.PodMetricsEndpoints) != 1 {
 		t.Fatalf("%v %+v", err, monitor)
 	}
 	rule := func(action relabel.Action, regex, target, replacement string, sources ...model.LabelName) *relabel.Config {
@@ -74,12 +78,40 @@ func podMonitor(t *testing.T) []*relabel.Config {
 	}
 	var rules []*relabel.Config
 	for name, value := range monitor.Spec.Selector.MatchLabels {
-		rules = append(rules, rule(relabel.Keep, value, "", "", model.LabelName("__meta_kubernetes_pod_label_"+strings.NewReplacer(".", "_", "/", "_", "-", "_").Replace(name))))
+		rules = append(
+			rules,
+			rule(
+				relabel.Keep,
+				value,
+				"",
+				"",
+				model.LabelName("__meta_kubernetes_pod_label_"+strings.NewReplacer(".", "_", "/", "_", "-", "_").Replace(name)),
+			),
+		)
 	}
 	endpoint := monitor.Spec.PodMetricsEndpoints[0]
-	rules = append(rules, rule(relabel.Keep, endpoint.Port, "", "", "__meta_kubernetes_pod_container_port_name"), rule(relabel.Drop, "(Failed|Succeeded)", "", "", "__meta_kubernetes_pod_phase"),
-		rule(relabel.Replace, "(.*)", "namespace", "$1", "__meta_kubernetes_namespace"), rule(relabel.Replace, "(.*)", "container", "$1", "__meta_kubernetes_pod_container_name"),
-		rule(relabel.Replace, "(.*)", "pod", "$1", "__meta_kubernetes_pod_name"), rule(relabel.Replace, "(.*)", "job", "hub/hub"), rule(relabel.Replace, "(.*)", "endpoint", endpoint.Port))
+	rules = append(
+		rules,
+		rule(relabel.Keep, endpoint.Port, "", "", "__meta_kubernetes_pod_container_port_name"),
+		rule(relabel.Drop, "(Failed|Succeeded)", "", "", "__meta_kubernetes_pod_phase"),
+		rule(
+			relabel.Replace,
+			"(.*)",
+			"namespace",
+			"$1",
+			"__meta_kubernetes_namespace",
+		),
+		rule(relabel.Replace, "(.*)", "container", "$1", "__meta_kubernetes_pod_container_name"),
+		rule(
+			relabel.Replace,
+			"(.*)",
+			"pod",
+			"$1",
+			"__meta_kubernetes_pod_name",
+		),
+		rule(relabel.Replace, "(.*)", "job", "hub/hub"),
+		rule(relabel.Replace, "(.*)", "endpoint", endpoint.Port),
+	)
 	for _, r := range endpoint.Relabelings {
 		replacement := "$1"
 		if r.Replacement != nil {
@@ -98,9 +130,25 @@ func pod(service, instance string) (found []labels.Labels) {
 	}
 	for name, port := range map[string]int{"http": 8080, "ops": 9090} {
 		found = append(found, labels.FromStrings(
-			"__address__", fmt.Sprintf("10.244.1.%d:%d", number, port), "__meta_kubernetes_namespace", "hub", "__meta_kubernetes_pod_name", service+"-6d4cf56db6-"+instance,
-			"__meta_kubernetes_pod_label_app_kubernetes_io_name", service, "__meta_kubernetes_pod_label_app_kubernetes_io_part_of", "hub", "__meta_kubernetes_pod_phase", "Running",
-			"__meta_kubernetes_pod_container_name", "service", "__meta_kubernetes_pod_container_port_name", name, "__meta_kubernetes_pod_container_port_number", fmt.Sprint(port)))
+			"__address__",
+			fmt.Sprintf("10.244.1.%d:%d", number, port),
+			"__meta_kubernetes_namespace",
+			"hub",
+			"__meta_kubernetes_pod_name",
+			service+"-6d4cf56db6-"+instance,
+			"__meta_kubernetes_pod_label_app_kubernetes_io_name",
+			service,
+			"__meta_kubernetes_pod_label_app_kubernetes_io_part_of",
+			"hub",
+			"__meta_kubernetes_pod_phase",
+			"Running",
+			"__meta_kubernetes_pod_container_name",
+			"service",
+			"__meta_kubernetes_pod_container_port_name",
+			name,
+			"__meta_kubernetes_pod_container_port_number",
+			fmt.Sprint(port),
+		))
 	}
 	return found
 }
@@ -175,7 +223,8 @@ func TestTargets(t *testing.T) {
 	for what, d := range discoveries(t) {
 		for _, service := range targetLabels["service"] {
 			got := d.targets(service, "a")
-			if len(got) != 1 || got[0].Get("service") != service || got[0].Get("job") != "hub" || !strings.HasSuffix(got[0].Get("instance"), ":9090") {
+			if len(got) != 1 || got[0].Get("service") != service || got[0].Get("job") != "hub" ||
+				!strings.HasSuffix(got[0].Get("instance"), ":9090") {
 				t.Errorf("%s of %s: %v", what, service, got)
 			}
 			if !slices.Contains(addresses, service+":9090") {
@@ -183,7 +232,8 @@ func TestTargets(t *testing.T) {
 			}
 		}
 		// What stands beside Hub in its namespace, and what has ended, is none of it.
-		for label, value := range map[string]string{"__meta_kubernetes_pod_label_app_kubernetes_io_part_of": "other", "__meta_kubernetes_pod_phase": "Failed"} {
+		for label, value := range map[string]string{"__meta_kubernetes_pod_label_app_kubernetes_io_part_of": "other",
+			"__meta_kubernetes_pod_phase": "Failed"} {
 			beside := d
 			beside.found = func(service, instance string) (list []labels.Labels) {
 				for _, one := range pod(service, instance) {
@@ -266,7 +316,8 @@ func TestWhoIsTold(t *testing.T) {
 	named := func(matchers []string) {
 		for _, m := range matchers {
 			for _, name := range strings.FieldsFunc(m, func(r rune) bool { return strings.ContainsRune(`=~"|`, r) })[1:] {
-				if _, there := e.alerts[name]; !there && strings.HasPrefix(m, "alertname") || strings.HasPrefix(m, "severity") && name != "page" {
+				if _, there := e.alerts[name]; !there && strings.HasPrefix(m, "alertname") ||
+					strings.HasPrefix(m, "severity") && name != "page" {
 					t.Errorf("%s: there is no %s", m, name)
 				}
 			}

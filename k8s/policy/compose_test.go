@@ -53,8 +53,13 @@ func composed(project *types.Project, p Programs) (problems []string) {
 		c := project.Services[s.Name]
 		problems = append(problems, variables(s.Name, c, p.Settings[s.Name].Serve, p)...)
 		problems = append(problems, variables("migrate-"+s.Name, project.Services["migrate-"+s.Name], p.Settings[s.Name].Migrate, p)...)
-		require(c.ReadOnly && slices.Equal(c.CapDrop, []string{"ALL"}) && slices.Contains(c.SecurityOpt, "no-new-privileges:true") && !c.Privileged &&
-			c.User == "" && len(c.CapAdd) == 0, "%s is less than restricted", s.Name)
+		require(
+			c.ReadOnly && slices.Equal(c.CapDrop, []string{"ALL"}) && slices.Contains(c.SecurityOpt, "no-new-privileges:true") && !c.Privileged &&
+				c.User == "" &&
+				len(c.CapAdd) == 0,
+			"%s is less than restricted",
+			s.Name,
+		)
 		require(c.HealthCheck != nil && slices.Equal(c.HealthCheck.Test, healthCheck), "%s is asked by %+v", s.Name, c.HealthCheck)
 		require(len(c.Command) == 0 && len(c.Entrypoint) == 0, "%s runs %v %v", s.Name, c.Entrypoint, c.Command)
 		duration := func(name string) time.Duration {
@@ -67,10 +72,18 @@ func composed(project *types.Project, p Programs) (problems []string) {
 		require(c.StopGracePeriod != nil && time.Duration(*c.StopGracePeriod) > stops, "%s may take %s to stop", s.Name, stops)
 		require((len(c.Ports) > 0) == s.Edge, "%s publishes %v", s.Name, c.Ports)
 		for _, e := range []struct{ variable, port string }{{"HUB_ADDR", "8080"}, {"HUB_OPS_ADDR", "9090"}} {
-			require(value(c, e.variable) == p.Image.Environment[e.variable] && strings.HasSuffix(value(c, e.variable), ":"+e.port), "%s: %s", s.Name, e.variable)
+			require(
+				value(c, e.variable) == p.Image.Environment[e.variable] && strings.HasSuffix(value(c, e.variable), ":"+e.port),
+				"%s: %s",
+				s.Name,
+				e.variable,
+			)
 		}
 		require(value(c, "HUB_DISCOVERY") == discover.Consul, "%s finds its neighbours by %s", s.Name, value(c, "HUB_DISCOVERY"))
-		waits := map[string]string{"migrate-" + s.Name: types.ServiceConditionCompletedSuccessfully, "consul": types.ServiceConditionHealthy}
+		waits := map[string]string{
+			"migrate-" + s.Name: types.ServiceConditionCompletedSuccessfully,
+			"consul":            types.ServiceConditionHealthy,
+		}
 		if s.Has(inventory.Redis) {
 			waits["redis"] = types.ServiceConditionHealthy
 		}
@@ -102,7 +115,12 @@ func composed(project *types.Project, p Programs) (problems []string) {
 		}
 		for on, d := range c.DependsOn {
 			other := project.Services[on]
-			require(d.Condition != types.ServiceConditionHealthy || other.HealthCheck != nil && len(other.HealthCheck.Test) > 0, "%s waits for the health of %s, which has none", name, on)
+			require(
+				d.Condition != types.ServiceConditionHealthy || other.HealthCheck != nil && len(other.HealthCheck.Test) > 0,
+				"%s waits for the health of %s, which has none",
+				name,
+				on,
+			)
 		}
 		if c.Build == nil {
 			_, version := split(c.Image)
@@ -167,11 +185,13 @@ func TestCompose(t *testing.T) {
 		return set("query", func(c *types.ServiceConfig) { c.Environment[name] = &value })
 	}
 	for says, broken := range map[string]func(*types.Project){
-		"query is less than restricted":    set("query", func(c *types.ServiceConfig) { c.ReadOnly = false }),
-		"query is asked":                   set("query", func(c *types.ServiceConfig) { c.HealthCheck.Test = types.HealthCheckTest{"CMD-SHELL", "true"} }),
-		"query runs":                       set("query", func(c *types.ServiceConfig) { c.Command = []string{"migrate"} }),
-		"query may take":                   set("query", func(c *types.ServiceConfig) { c.StopGracePeriod = nil }),
-		"query publishes":                  set("query", func(c *types.ServiceConfig) { c.Ports = []types.ServicePortConfig{{HostIP: "127.0.0.1"}} }),
+		"query is less than restricted": set("query", func(c *types.ServiceConfig) { c.ReadOnly = false }),
+		"query is asked": set("query",
+			func(c *types.ServiceConfig) { c.HealthCheck.Test = types.HealthCheckTest{"CMD-SHELL", "true"} }),
+		"query runs":     set("query", func(c *types.ServiceConfig) { c.Command = []string{"migrate"} }),
+		"query may take": set("query", func(c *types.ServiceConfig) { c.StopGracePeriod = nil }),
+		"query publishes": set("query",
+			func(c *types.ServiceConfig) { c.Ports = []types.ServicePortConfig{{HostIP: "127.0.0.1"}} }),
 		"query: HUB_ADDR":                  variable("HUB_ADDR", "127.0.0.1:8080"),
 		"query finds its":                  variable("HUB_DISCOVERY", "static"),
 		"query does not wait until consul": set("query", func(c *types.ServiceConfig) { delete(c.DependsOn, "consul") }),
@@ -189,7 +209,13 @@ func TestCompose(t *testing.T) {
 			t.Fatal(err)
 		}
 		broken(project)
-		if problems := composed(project, loaded(t)); !slices.ContainsFunc(problems, func(p string) bool { return strings.Contains(p, says) }) {
+		if problems := composed(
+			project,
+			loaded(t),
+		); !slices.ContainsFunc(
+			problems,
+			func(p string) bool { return strings.Contains(p, says) },
+		) {
 			t.Errorf("%q is not found, but %v", says, problems)
 		}
 	}
@@ -238,7 +264,10 @@ func TestComposeIsWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	there("the collector", endpoint.Hostname())
-	if _, port, err := net.SplitHostPort(collector.Receivers.OTLP.Protocols.HTTP.Endpoint); err != nil || port != endpoint.Port() || port != fmt.Sprint(otlp) {
+	if _, port, err := net.SplitHostPort(
+		collector.Receivers.OTLP.Protocols.HTTP.Endpoint,
+	); err != nil || port != endpoint.Port() ||
+		port != fmt.Sprint(otlp) {
 		t.Errorf("the collector listens at %s, and services send to %s", collector.Receivers.OTLP.Protocols.HTTP.Endpoint, endpoint)
 	}
 	host, _, err := net.SplitHostPort(fmt.Sprint(collector.Exporters["otlp/jaeger"]["endpoint"]))

@@ -28,12 +28,15 @@ func stores() map[string][]int32 {
 		inventory.Mail: {1025, 465, 587}, inventory.Provider: {https}}
 }
 
+// networkRules hold the network policies to who calls whom and to what each service needs. They are judged by
+// simulation: a connection is tried against all policies together, as the network plugin does, so that a policy
+// which a component or an overlay adds counts too.
 func networkRules() []Rule {
 	return []Rule{
-		{Name: "what no policy names gets nothing and reaches nothing", broken: denied},
+		{Name: "what no policy names gets nothing and reaches nothing", broken: deniedByDefault},
 		{Name: "services reach those that they call, and no other", broken: edges},
-		{Name: "only what is in front of Hub reaches the edge", broken: front},
-		{Name: "only monitoring reaches the port for operations", broken: watched},
+		{Name: "only what is in front of Hub reaches the edge", broken: edgeIngress},
+		{Name: "only monitoring reaches the port for operations", broken: monitored},
 		{Name: "names are asked for in the cluster's DNS", broken: dns},
 		{Name: "egress is to ports that the service needs", broken: egress},
 		{Name: "only payments reaches the Internet, and no private network by that", broken: internet},
@@ -41,12 +44,14 @@ func networkRules() []Rule {
 	}
 }
 
-func denied(r *review) {
+// deniedByDefault wants a policy of each direction for every pod, because a pod that no policy selects may do
+// anything, and a namespace whose own policy denies all to pods that come later.
+func deniedByDefault(r *review) {
 	both := []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}
 	for _, w := range r.workloads() {
 		for _, n := range r.namespacesOf(w) {
 			for _, direction := range both {
-				r.require(len(r.selected(end{pod: w.meta.Labels, namespace: n}, direction)) > 0, "%s: %s", w, direction)
+				r.require(len(r.selected(endpoint{pod: w.meta.Labels, namespace: n}, direction)) > 0, "%s: %s", w, direction)
 			}
 		}
 	}
@@ -59,6 +64,8 @@ func denied(r *review) {
 	}
 }
 
+// namespacesOf are the namespaces that a workload's pods run in; none for jobs, which only the namespace's own
+// policy binds.
 func (r *review) namespacesOf(w workload) []string {
 	for _, d := range r.Deployments {
 		if w.kind == "Deployment" && d.Name == w.name {
@@ -76,7 +83,7 @@ func edges(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		self := podOf(d)
 		for _, o := range r.programs.Services {
-			other := end{pod: podLabels(o.Name), namespace: d.Namespace}
+			other := endpoint{pod: podLabels(o.Name), namespace: d.Namespace}
 			for _, at := range []port{tcp(calls), tcp(operations), tcp(1)} {
 				want := at.number == calls && slices.Contains(s.Calls, o.Name)
 				r.require(r.out(self, other, at) == want, "%s to %s at %d: %t", s.Name, o.Name, at.number, !want)
@@ -87,9 +94,9 @@ func edges(r *review) {
 	})
 }
 
-// strangers are pods that nobody has invited: in Hub's namespace, with its labels elsewhere, and anywhere.
-func strangers(namespace string) []end {
-	return []end{
+// outsiders are pods that nobody has invited: in Hub's namespace, with its labels elsewhere, and anywhere.
+func outsiders(namespace string) []endpoint {
+	return []endpoint{
 		{pod: labels.Set{nameLabel: "stranger"}, namespace: namespace},
 		{pod: labels.Set{nameLabel: "gateway"}, namespace: namespace}, // the name alone
 		{pod: podLabels("gateway"), namespace: "elsewhere"},
@@ -99,36 +106,44 @@ func strangers(namespace string) []end {
 	}
 }
 
-// doors are the namespaces that the platform team gives a label.
-func door(access string) end { return end{pod: labels.Set{}, namespace: access, access: access} }
+// accessNamespace is one of the namespaces that the platform team gives a label.
+func accessNamespace(access string) endpoint {
+	return endpoint{pod: labels.Set{}, namespace: access, access: access}
+}
 
-func front(r *review) {
+// edgeIngress lets the ingress controller's namespace reach the edge alone, and outsiders reach no service's port
+// for calls.
+func edgeIngress(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		self := podOf(d)
-		r.require(r.in(door("ingress"), self, tcp(calls)) == s.Edge, "%s from the ingress: %t", s.Name, !s.Edge)
-		for _, from := range strangers(d.Namespace) {
+		r.require(r.in(accessNamespace("ingress"), self, tcp(calls)) == s.Edge, "%s from the ingress: %t", s.Name, !s.Edge)
+		for _, from := range outsiders(d.Namespace) {
 			r.require(!r.in(from, self, tcp(calls)), "%s from %+v", s.Name, from)
 		}
 	})
 }
 
-func watched(r *review) {
+// monitored opens the port for metrics and profiles to the monitoring namespace, and to nobody else: profiles show
+// what a process holds.
+func monitored(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		self := podOf(d)
-		r.require(r.in(door("monitoring"), self, tcp(operations)), "%s is not watched", s.Name)
-		r.require(!r.in(door("monitoring"), self, tcp(calls)), "%s takes calls from who watches it", s.Name)
-		for _, from := range append(strangers(d.Namespace), door("ingress")) {
+		r.require(r.in(accessNamespace("monitoring"), self, tcp(operations)), "%s is not watched", s.Name)
+		r.require(!r.in(accessNamespace("monitoring"), self, tcp(calls)), "%s takes calls from who watches it", s.Name)
+		for _, from := range append(outsiders(d.Namespace), accessNamespace("ingress")) {
 			r.require(!r.in(from, self, tcp(operations)), "%s from %+v", s.Name, from)
 		}
 	})
 }
 
+// dns lets every service ask the cluster's DNS over UDP and TCP, and no other server: a name is a way to carry
+// data out.
 func dns(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
-		server := end{pod: labels.Set{"k8s-app": "kube-dns"}, namespace: "kube-system"}
+		server := endpoint{pod: labels.Set{"k8s-app": "kube-dns"}, namespace: "kube-system"}
 		for _, protocol := range []corev1.Protocol{corev1.ProtocolUDP, corev1.ProtocolTCP} {
 			r.require(r.out(podOf(d), server, port{53, protocol}), "%s has no DNS over %s", s.Name, protocol)
-			for _, to := range strangers(d.Namespace) {
+			for _, to := range outsiders(d.Namespace) {
 				r.require(!r.out(podOf(d), to, port{53, protocol}), "%s asks %+v for names", s.Name, to)
 			}
 		}
@@ -175,9 +190,11 @@ func egress(r *review) {
 	})
 }
 
+// internet lets the service with the payment provider reach public addresses at 443, and no other. Private, link-
+// local and metadata addresses stay closed to it, so that a receiver's address that leads there leads nowhere.
 func internet(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
-		reach := func(addr string, at port) bool { return r.out(podOf(d), end{addr: netip.MustParseAddr(addr)}, at) }
+		reach := func(addr string, at port) bool { return r.out(podOf(d), endpoint{addr: netip.MustParseAddr(addr)}, at) }
 		for _, addr := range []string{"8.8.8.8", "203.0.114.1", "2606:4700::1"} {
 			r.require(reach(addr, tcp(https)) == s.Has(inventory.Provider), "%s to %s", s.Name, addr)
 			for _, at := range []port{tcp(80), tcp(22), {https, corev1.ProtocolUDP}} {
@@ -209,12 +226,12 @@ func stored(r *review) {
 			r.violated("%s is a store that nobody needs", store.Name)
 			continue
 		}
-		self := end{pod: store.Spec.Template.Labels, namespace: store.Namespace}
+		self := endpoint{pod: store.Spec.Template.Labels, namespace: store.Namespace}
 		for _, s := range r.programs.Services {
-			from := end{pod: podLabels(s.Name), namespace: store.Namespace}
+			from := endpoint{pod: podLabels(s.Name), namespace: store.Namespace}
 			r.require(r.in(from, self, tcp(at)) == s.Has(need) && r.out(from, self, tcp(at)) == s.Has(need), "%s from %s", store.Name, s.Name)
 		}
-		for _, from := range strangers(store.Namespace) {
+		for _, from := range outsiders(store.Namespace) {
 			r.require(!r.in(from, self, tcp(at)), "%s from %+v", store.Name, from)
 			r.require(!r.out(self, from, tcp(https)), "%s to %+v", store.Name, from)
 		}

@@ -18,6 +18,8 @@ type Image struct {
 
 var instruction = regexp.MustCompile(`(?m)^(USER|EXPOSE|ENV|ENTRYPOINT)\s+(.+)$`)
 
+// loadImage reads the instructions of deploy/Dockerfile that a pod has to agree with. An error says that one of
+// them is missing.
 func loadImage(root string) (Image, error) {
 	path := filepath.Join(root, "deploy", "Dockerfile")
 	b, err := os.ReadFile(path)

@@ -84,6 +84,7 @@ func (m *Manifests) Add(text []byte) error {
 	return m.decode(b)
 }
 
+// decode puts an object into the list of its kind. It refuses kinds of Kubernetes' own that are not in the switch.
 func (m *Manifests) decode(text []byte) error {
 	var kind metav1.TypeMeta
 	if _, err := json.UnmarshalStrict(text, &kind); err != nil {
@@ -126,6 +127,7 @@ func (m *Manifests) decode(text []byte) error {
 	return fmt.Errorf("%s %s is of no kind that the policy knows: add it, and what it must not do", kind.APIVersion, kind.Kind)
 }
 
+// add decodes strictly: a field that the kind has not got, and one that is there twice, is an error.
 func add[T any](text []byte, list *[]*T) error {
 	// The API server's own decoder: to encoding/json, clusterIp is clusterIP.
 	o := new(T)
@@ -160,6 +162,7 @@ type workload struct {
 	pod        *corev1.PodSpec
 }
 
+// String is the kind and the name, for messages.
 func (w workload) String() string { return w.kind + " " + w.name }
 
 // containers are all of a pod, those that start it first.
@@ -174,6 +177,7 @@ func (w workload) containers() []*corev1.Container {
 	return all
 }
 
+// workloads are all objects that make pods, Hub's own and what stands beside them.
 func (m *Manifests) workloads() []workload {
 	var all []workload
 	for _, d := range m.Deployments {

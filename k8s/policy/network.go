@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// end is one end of a connection: a pod, or an address outside of the cluster.
-type end struct {
+// endpoint is one end of a connection: a pod, or an address outside of the cluster.
+type endpoint struct {
 	pod labels.Set
 	// namespace is the pod's, its labels included.
 	namespace string
@@ -21,7 +21,9 @@ type end struct {
 	addr      netip.Addr
 }
 
-func (e end) namespaceLabels() labels.Set {
+// namespaceLabels are those that a namespaceSelector sees: the name, which Kubernetes sets itself, and who may
+// come in.
+func (e endpoint) namespaceLabels() labels.Set {
 	set := labels.Set{corev1.LabelMetadataName: e.namespace}
 	if e.access != "" {
 		set[accessLabel] = e.access
@@ -35,10 +37,11 @@ type port struct {
 	protocol corev1.Protocol
 }
 
+// tcp is a TCP port.
 func tcp(number int32) port { return port{number, corev1.ProtocolTCP} }
 
 // selected are the policies of a direction that bind a pod; whom none binds may do anything.
-func (m *Manifests) selected(e end, direction networkingv1.PolicyType) []*networkingv1.NetworkPolicy {
+func (m *Manifests) selected(e endpoint, direction networkingv1.PolicyType) []*networkingv1.NetworkPolicy {
 	var all []*networkingv1.NetworkPolicy
 	for _, p := range m.Networks {
 		if p.Namespace == e.namespace && slices.Contains(p.Spec.PolicyTypes, direction) && selects(&p.Spec.PodSelector, e.pod) {
@@ -72,7 +75,7 @@ func selects(s *metav1.LabelSelector, set labels.Set) bool {
 }
 
 // out tells whether the policies let a pod's connection to the other end leave.
-func (m *Manifests) out(from, to end, at port) bool {
+func (m *Manifests) out(from, to endpoint, at port) bool {
 	policies := m.selected(from, networkingv1.PolicyTypeEgress)
 	return len(policies) == 0 || slices.ContainsFunc(policies, func(p *networkingv1.NetworkPolicy) bool {
 		return slices.ContainsFunc(p.Spec.Egress, func(r networkingv1.NetworkPolicyEgressRule) bool {
@@ -82,7 +85,7 @@ func (m *Manifests) out(from, to end, at port) bool {
 }
 
 // in tells whether the policies let a connection from the other end reach a pod.
-func (m *Manifests) in(from, to end, at port) bool {
+func (m *Manifests) in(from, to endpoint, at port) bool {
 	policies := m.selected(to, networkingv1.PolicyTypeIngress)
 	return len(policies) == 0 || slices.ContainsFunc(policies, func(p *networkingv1.NetworkPolicy) bool {
 		return slices.ContainsFunc(p.Spec.Ingress, func(r networkingv1.NetworkPolicyIngressRule) bool {
@@ -110,7 +113,7 @@ func opens(ports []networkingv1.NetworkPolicyPort, at port) bool {
 }
 
 // reaches: a rule without peers is for all.
-func reaches(peers []networkingv1.NetworkPolicyPeer, namespace string, e end) bool {
+func reaches(peers []networkingv1.NetworkPolicyPeer, namespace string, e endpoint) bool {
 	return len(peers) == 0 || slices.ContainsFunc(peers, func(p networkingv1.NetworkPolicyPeer) bool {
 		if p.IPBlock != nil {
 			return e.addr.IsValid() && within(p.IPBlock, e.addr)
@@ -126,6 +129,7 @@ func reaches(peers []networkingv1.NetworkPolicyPeer, namespace string, e end) bo
 	})
 }
 
+// within tells whether an address lies in a block and in none of its exceptions.
 func within(b *networkingv1.IPBlock, addr netip.Addr) bool {
 	contains := func(cidr string) bool {
 		prefix, err := netip.ParsePrefix(cidr)
@@ -135,6 +139,6 @@ func within(b *networkingv1.IPBlock, addr netip.Addr) bool {
 }
 
 // podOf is a pod of a Deployment.
-func podOf(d *appsv1.Deployment) end {
-	return end{pod: d.Spec.Template.Labels, namespace: d.Namespace}
+func podOf(d *appsv1.Deployment) endpoint {
+	return endpoint{pod: d.Spec.Template.Labels, namespace: d.Namespace}
 }

@@ -6,6 +6,9 @@ import (
 	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/pod-security-admission/api"
+	podsecurity "k8s.io/pod-security-admission/policy"
 
 	"hub.internal/pkg/inventory"
 )
@@ -34,7 +37,11 @@ func Load(root string) (Programs, error) {
 	return p, err
 }
 
-// Rule is something that has to be so.
+// Rule is something that has to be so. To add one, write a function that calls require with what
+// has to hold and a text that names the object, list it in the file that it is about, and add to
+// broken_test.go what somebody might do to the manifests that it finds: TestEveryRuleCanBreak
+// fails for a rule that nothing breaks. A rule that follows from deploy/services.json or from a
+// program belongs here; one about the manifests of this repository alone is a test.
 type Rule struct {
 	// Name says what, in a few words.
 	Name string
@@ -48,17 +55,20 @@ type Violation struct {
 	Rule, Text string
 }
 
+// String is one line: the rule, and what breaks it.
 func (v Violation) String() string { return v.Rule + ": " + v.Text }
 
-// Rules are all of them.
+// Rules are what ties manifests to deploy/services.json, to the settings that each program reads and to its image; and Pod Security.
+// Whatever else this repository's own manifests are held to is in the tests.
 func Rules() []Rule {
-	return slices.Concat(podRules(), rolloutRules(), programRules(), secretRules(), networkRules())
+	return slices.Concat([]Rule{{Name: "Pod Security restricted, by its own evaluator", broken: restricted}},
+		drainRules(), programRules(), secretRules(), networkRules())
 }
 
-// Check holds manifests to the rules, and to those for production where it is one.
-func Check(m *Manifests, p Programs, production bool) []Violation {
+// Check holds manifests to Rules and to further ones, and to those for production where it is one.
+func Check(m *Manifests, p Programs, production bool, further ...Rule) []Violation {
 	r := &review{Manifests: m, programs: p, production: production}
-	for _, rule := range Rules() {
+	for _, rule := range slices.Concat(Rules(), further) {
 		if rule.Production && !production {
 			continue
 		}
@@ -78,6 +88,7 @@ type review struct {
 	violations []Violation
 }
 
+// violated reports a violation of the rule that is judged at the moment.
 func (r *review) violated(format string, args ...any) {
 	r.violations = append(r.violations, Violation{r.rule, fmt.Sprintf(format, args...)})
 }
@@ -100,3 +111,30 @@ func (r *review) each(judge func(*appsv1.Deployment, inventory.Service)) {
 		judge(d, s)
 	}
 }
+
+// restricted has Pod Security's own evaluator judge each pod at the level restricted of its newest version, as the
+// API server does where a namespace enforces it.
+func restricted(r *review) {
+	evaluator, err := podsecurity.NewEvaluator(podsecurity.DefaultChecks(), nil)
+	if err != nil {
+		r.violated("%v", err)
+		return
+	}
+	level := api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}
+	for _, w := range r.workloads() {
+		result := podsecurity.AggregateCheckResults(evaluator.EvaluatePod(level, &w.meta, w.pod))
+		r.require(result.Allowed, "%s: %s", w, result.ForbiddenDetail())
+	}
+}
+
+// eachContainer calls for each container, of Hub's services and of what stands beside them.
+func (r *review) eachContainer(judge func(workload, *corev1.Container)) {
+	for _, w := range r.workloads() {
+		for _, c := range w.containers() {
+			judge(w, c)
+		}
+	}
+}
+
+// equals tells whether an optional field is there and has the value.
+func equals[T comparable](p *T, want T) bool { return p != nil && *p == want }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -66,9 +67,23 @@ func judge(t *testing.T, folder string, production bool) *Manifests {
 	return m
 }
 
+// ownRules are those for this repository's manifests beside Rules.
+func ownRules() []Rule { return slices.Concat(podRules(), rolloutRules()) }
+
+// ownOverlay is a folder that is judged beside those of the repository.
+var ownOverlay = flag.String("folder", "", "judge this kustomize folder, for production, by all rules")
+
+// TestOverlayOfYourOwn judges the folder that -folder names.
+func TestOverlayOfYourOwn(t *testing.T) {
+	if *ownOverlay == "" {
+		t.Skip("-folder names no folder")
+	}
+	judge(t, *ownOverlay, true)
+}
+
 func held(t *testing.T, m *Manifests, production bool) {
 	t.Helper()
-	for _, v := range Check(m, loaded(t), production) {
+	for _, v := range Check(m, loaded(t), production, ownRules()...) {
 		t.Error(v)
 	}
 }
@@ -81,8 +96,10 @@ func TestServicesApplyAlone(t *testing.T) {
 			t.Run(folder+"/"+s.Name, func(t *testing.T) {
 				t.Parallel()
 				m := judge(t, at(t, "k8s", folder, s.Name), folder != "services")
-				if len(m.Deployments) != 1 || m.Deployments[0].Name != s.Name || len(m.Services) != 1 || len(m.Budgets) != 1 || len(m.Autoscalers) != 1 ||
-					len(m.Accounts) != 1 || len(m.ConfigMaps) != 1 || len(m.Networks) != 2 || len(m.Namespaces) != 0 {
+				if len(m.Deployments) != 1 || m.Deployments[0].Name != s.Name || len(m.Services) != 1 || len(m.Budgets) != 1 ||
+					len(m.Autoscalers) != 1 ||
+					len(m.Accounts) != 1 || len(m.ConfigMaps) != 1 || len(m.Networks) != 2 ||
+					len(m.Namespaces) != 0 {
 					t.Errorf("%+v", m)
 				}
 			})
@@ -154,14 +171,22 @@ func TestComponents(t *testing.T) {
 			r := &review{Manifests: m, programs: loaded(t)}
 			d := m.Deployments[0]
 			mode, _ := r.value(d, "HUB_DISCOVERY")
-			endpoint, _ := r.value(d, "OTEL_EXPORTER_OTLP_ENDPOINT")
-			agents := end{pod: map[string]string{"app": "consul"}, namespace: "consul"}
-			collector := door("monitoring")
-			if has := slices.Contains(components, "consul"); (mode == "consul") != has || m.out(podOf(d), agents, tcp(agent)) != has || m.in(agents, podOf(d), tcp(calls)) != has {
+			exporter, _ := r.value(d, "OTEL_EXPORTER_OTLP_ENDPOINT")
+			agents := endpoint{pod: map[string]string{"app": "consul"}, namespace: "consul"}
+			collector := accessNamespace("monitoring")
+			if has := slices.Contains(
+				components,
+				"consul",
+			); (mode == "consul") != has || m.out(podOf(d), agents, tcp(agent)) != has ||
+				m.in(agents, podOf(d), tcp(calls)) != has {
 				t.Errorf("it looks for its neighbours in %s, and the agent is reached or reaches it otherwise", mode)
 			}
-			if has := slices.Contains(components, "otel"); (endpoint != "") != has || m.out(podOf(d), collector, tcp(otlp)) != has || len(d.Spec.Template.Annotations) > 0 {
-				t.Errorf("it sends to %q, and is annotated with %v", endpoint, d.Spec.Template.Annotations)
+			if has := slices.Contains(
+				components,
+				"otel",
+			); (exporter != "") != has || m.out(podOf(d), collector, tcp(otlp)) != has ||
+				len(d.Spec.Template.Annotations) > 0 {
+				t.Errorf("it sends to %q, and is annotated with %v", exporter, d.Spec.Template.Annotations)
 			}
 			if d.Namespace != "another" {
 				t.Errorf("it is in %s", d.Namespace)
@@ -203,7 +228,8 @@ func TestMonitoring(t *testing.T) {
 			port := func(p corev1.ContainerPort) bool {
 				return p.Name == monitor.Spec.PodMetricsEndpoints[0].Port && p.ContainerPort == operations
 			}
-			if !selects(&monitor.Spec.Selector, d.Spec.Template.Labels) || d.Spec.Template.Labels[nameLabel] != d.Name || !slices.ContainsFunc(container(d, "service").Ports, port) {
+			if !selects(&monitor.Spec.Selector, d.Spec.Template.Labels) || d.Spec.Template.Labels[nameLabel] != d.Name ||
+				!slices.ContainsFunc(container(d, "service").Ports, port) {
 				t.Errorf("%s is not scraped: %+v", d.Name, monitor)
 			}
 		}
@@ -218,8 +244,9 @@ func TestMonitoring(t *testing.T) {
 func TestJobsAreJudged(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
-		"Job":     "apiVersion: batch/v1\nkind: Job\nmetadata: {name: backup}\nspec: {template: {spec: {hostNetwork: true}}}\n",
-		"CronJob": "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: backup}\nspec: {jobTemplate: {spec: {template: {spec: {hostNetwork: true}}}}}\n",
+		"Job": "apiVersion: batch/v1\nkind: Job\nmetadata: {name: backup}\nspec: {template: {spec: {hostNetwork: true}}}\n",
+		"CronJob": "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: backup}\nspec: {jobTemplate: {spec: {template: {spec: " +
+			"{hostNetwork: true}}}}}\n",
 	} {
 		m := overlay(t, "production")
 		if err := m.Add([]byte(text)); err != nil {

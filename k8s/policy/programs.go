@@ -9,7 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"hub.internal/pkg/discover"
@@ -22,6 +22,7 @@ const (
 	opsPort   = "ops"
 )
 
+// programRules hold the manifests to what the programs do: their commands, settings, ports and probes.
 func programRules() []Rule {
 	return []Rule{
 		{Name: "a service serves, after it has migrated", broken: commands},
@@ -37,6 +38,7 @@ func programRules() []Rule {
 	}
 }
 
+// container is the one of that name, of those that start a pod or run in it; nil without one.
 func container(d *appsv1.Deployment, name string) *corev1.Container {
 	for _, c := range (workload{pod: &d.Spec.Template.Spec}).containers() {
 		if c.Name == name {
@@ -94,18 +96,29 @@ func (r *review) value(d *appsv1.Deployment, name string) (value string, told bo
 	return s.Default, false
 }
 
-// eachProgram calls for the two containers of each service, with what the command in it reads.
-func (r *review) eachProgram(judge func(*appsv1.Deployment, *corev1.Container, []inventory.Setting)) {
+// eachServing calls for the container of each service that serves; one without is a violation of another rule (commands).
+func (r *review) eachServing(judge func(*appsv1.Deployment, *corev1.Container, inventory.Service)) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		if c := container(d, "service"); c != nil {
-			judge(d, c, r.programs.Settings[s.Name].Serve)
+			judge(d, c, s)
 		}
+	})
+}
+
+// eachProgram calls for the two containers of each service, with what the command in it reads.
+func (r *review) eachProgram(judge func(*appsv1.Deployment, *corev1.Container, []inventory.Setting)) {
+	r.eachServing(func(d *appsv1.Deployment, c *corev1.Container, s inventory.Service) {
+		judge(d, c, r.programs.Settings[s.Name].Serve)
+	})
+	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		if c := container(d, "migrate"); c != nil {
 			judge(d, c, r.programs.Settings[s.Name].Migrate)
 		}
 	})
 }
 
+// commands wants one container that serves, after an init container that migrates as the owner of the store. A
+// sidecar would share the pod's secrets.
 func commands(r *review) {
 	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
 		pod := d.Spec.Template.Spec
@@ -120,6 +133,7 @@ func commands(r *review) {
 // setting is the name of the setting that a variable is or points to.
 func setting(name string) string { return strings.TrimSuffix(name, "_FILE") }
 
+// known finds misspelt settings: a program ignores a variable that it does not know, and nothing else would tell.
 func known(r *review) {
 	r.eachProgram(func(d *appsv1.Deployment, c *corev1.Container, reads []inventory.Setting) {
 		for _, v := range r.environment(c) {
@@ -132,6 +146,7 @@ func known(r *review) {
 	})
 }
 
+// required finds settings without a default that a container is not told: its program would not start.
 func required(r *review) {
 	r.eachProgram(func(d *appsv1.Deployment, c *corev1.Container, reads []inventory.Setting) {
 		has := r.environment(c)
@@ -142,19 +157,17 @@ func required(r *review) {
 	})
 }
 
-// several are settings that say more in place of another: the source may be several servers.
-var several = map[string]string{"HUB_SOURCE_DSN": "HUB_SOURCE_DSNS"}
+// alternatives are settings that say more in place of another: the source may be several servers.
+var alternatives = map[string]string{"HUB_SOURCE_DSN": "HUB_SOURCE_DSNS"}
 
+// needed compares the settings that stand for a need (inventory.SettingsOfNeeds) with deploy/services.json, in
+// both directions: what a service is told beyond its needs, it could leak.
 func needed(r *review) {
-	r.each(func(d *appsv1.Deployment, s inventory.Service) {
-		c := container(d, "service")
-		if c == nil {
-			return
-		}
+	r.eachServing(func(d *appsv1.Deployment, c *corev1.Container, s inventory.Service) {
 		has := r.environment(c)
 		for need, names := range inventory.SettingsOfNeeds() {
 			for _, name := range names {
-				told := slices.ContainsFunc(has, func(v variable) bool { return setting(v.name) == name || setting(v.name) == several[name] })
+				told := slices.ContainsFunc(has, func(v variable) bool { return setting(v.name) == name || setting(v.name) == alternatives[name] })
 				_, images := r.programs.Image.Environment[name] // each has the catalog
 				r.require(told == s.Has(need) || told && images, "%s is told %s: %t; it needs %v", d.Name, name, told, s.Needs)
 			}
@@ -162,6 +175,8 @@ func needed(r *review) {
 	})
 }
 
+// expanded wants $(NAME) to follow the variable that it names, else Kubernetes leaves the text as it is; and DNS
+// names of the pod's own namespace.
 func expanded(r *review) {
 	r.eachContainer(func(w workload, c *corev1.Container) {
 		known := map[string]bool{}
@@ -178,29 +193,25 @@ func expanded(r *review) {
 			known[e.Name] = true
 		}
 	})
-	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
+	r.eachServing(func(d *appsv1.Deployment, c *corev1.Container, _ inventory.Service) {
 		if mode, _ := r.value(d, "HUB_DISCOVERY"); mode != discover.DNS {
 			return
 		}
 		domain, _ := r.value(d, "HUB_DNS_DOMAIN")
 		fits := domain == d.Namespace+".svc.cluster.local"
-		if c := container(d, "service"); c != nil {
-			for _, e := range c.Env {
-				if e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && e.ValueFrom.FieldRef.FieldPath == "metadata.namespace" {
-					fits = fits || domain == "$("+e.Name+").svc.cluster.local"
-				}
+		for _, e := range c.Env {
+			if e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && e.ValueFrom.FieldRef.FieldPath == "metadata.namespace" {
+				fits = fits || domain == "$("+e.Name+").svc.cluster.local"
 			}
 		}
 		r.require(fits, "%s looks for its neighbours in %s", d.Name, domain)
 	})
 }
 
+// ports compares the container's ports with the addresses that the program listens at, and both with what the
+// image exposes.
 func ports(r *review) {
-	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
-		c := container(d, "service")
-		if c == nil {
-			return
-		}
+	r.eachServing(func(d *appsv1.Deployment, c *corev1.Container, _ inventory.Service) {
 		want := map[string]string{callsPort: "HUB_ADDR", opsPort: "HUB_OPS_ADDR"}
 		r.require(len(c.Ports) == len(want), "%s has %v", d.Name, c.Ports)
 		for _, p := range c.Ports {
@@ -215,12 +226,10 @@ func ports(r *review) {
 	r.require(r.programs.Image.User == "65532:65532" && r.programs.Image.Entrypoint == `["/service"]`, "the image: %+v", r.programs.Image)
 }
 
+// probes wants liveness to ask the path that says only whether the process lives: one that asked readiness would
+// restart every pod when a store is away.
 func probes(r *review) {
-	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
-		c := container(d, "service")
-		if c == nil {
-			return
-		}
+	r.eachServing(func(d *appsv1.Deployment, c *corev1.Container, _ inventory.Service) {
 		asks := func(what string, p *corev1.Probe, path string, most int32) {
 			if p == nil || p.HTTPGet == nil {
 				r.violated("%s has no %s probe", d.Name, what)
@@ -238,6 +247,8 @@ func probes(r *review) {
 	})
 }
 
+// found wants a Service of the discovery name that selects the service's own pods. It is headless but for the
+// edge, so that callers see instances and balance by themselves.
 func found(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		r.require(d.Spec.Template.Labels[nameLabel] == d.Name && d.Spec.Template.Labels[partLabel] == part && r.selects(d.Spec.Selector, d),
@@ -247,11 +258,7 @@ func found(r *review) {
 			r.violated("%s has no Service", s.Name)
 			return
 		}
-		selector := labels.SelectorFromSet(service.Spec.Selector)
-		own := !selector.Empty() && selector.Matches(labels.Set(d.Spec.Template.Labels))
-		for _, other := range r.programs.Services {
-			own = own && (other.Name == s.Name || !selector.Matches(podLabels(other.Name)))
-		}
+		own := r.selects(&metav1.LabelSelector{MatchLabels: service.Spec.Selector}, d)
 		r.require(own, "%s: its Service selects %v", s.Name, service.Spec.Selector)
 		// One address in front of the edge; of the others each instance is found.
 		address := corev1.ClusterIPNone
@@ -270,6 +277,8 @@ func called(p corev1.ServicePort) bool {
 	return p.Name == callsPort && p.TargetPort == intstr.FromString(callsPort) && cmp.Or(p.Protocol, corev1.ProtocolTCP) == corev1.ProtocolTCP
 }
 
+// onePublicURL compares HUB_PUBLIC_URL between services: links in mails and at the log-in have to lead to one
+// place.
 func onePublicURL(r *review) {
 	told := map[string][]string{}
 	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
@@ -280,6 +289,7 @@ func onePublicURL(r *review) {
 	r.require(len(told) < 2, "%v", told)
 }
 
+// routed wants each backend of a route to be the edge at its port for calls.
 func routed(r *review) {
 	for _, route := range r.Routes {
 		for _, rule := range route.Spec.Rules {

@@ -20,6 +20,7 @@ const (
 	migrateSecret = "migrate"
 )
 
+// secretRules keep secrets in files of one Secret for each service.
 func secretRules() []Rule {
 	return []Rule{
 		{Name: "no secret is a value of the environment", broken: noSecretValues},
@@ -30,6 +31,7 @@ func secretRules() []Rule {
 	}
 }
 
+// noSecretValues finds secrets in the environment, which every child process and crash report inherits.
 func noSecretValues(r *review) {
 	r.eachContainer(func(w workload, c *corev1.Container) {
 		for _, from := range c.EnvFrom {
@@ -48,6 +50,7 @@ func noSecretValues(r *review) {
 	})
 }
 
+// noSecrets refuses Secrets among the manifests: an operator fills them, and a repository keeps none.
 func noSecrets(r *review) {
 	for _, s := range r.Secrets {
 		r.violated("Secret %s", s.Name)
@@ -94,6 +97,8 @@ func (r *review) files(d *appsv1.Deployment, c *corev1.Container) []file {
 	return all
 }
 
+// filesMounted follows each NAME_FILE to the Secret that is mounted there: the service's own, or one of the two
+// that several share. The key is the setting's name, in lower case and with hyphens.
 func filesMounted(r *review) {
 	r.eachProgram(func(d *appsv1.Deployment, c *corev1.Container, _ []inventory.Setting) {
 		for _, f := range r.files(d, c) {
@@ -111,6 +116,8 @@ func filesMounted(r *review) {
 	})
 }
 
+// ownerApart keeps the owner of the store out of containers that serve, and the service's own secrets out of the
+// migration.
 func ownerApart(r *review) {
 	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
 		for _, c := range d.Spec.Template.Spec.Containers {
@@ -126,6 +133,7 @@ func ownerApart(r *review) {
 	})
 }
 
+// fileModes wants 0440: the volume's group is the container's, and nobody else reads.
 func fileModes(r *review) {
 	for _, w := range r.workloads() {
 		for _, v := range w.pod.Volumes {
@@ -138,7 +146,7 @@ func fileModes(r *review) {
 			default:
 				continue
 			}
-			r.require(is(mode, 0o440), "%s: volume %s", w, v.Name)
+			r.require(equals(mode, 0o440), "%s: volume %s", w, v.Name)
 		}
 	}
 }

@@ -50,7 +50,8 @@ func TestSecretsAreAsWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	var table []string
-	for _, row := range regexp.MustCompile("(?m)^\\| (`[a-z`, -]+|each service's) \\| `([a-z-]+)` \\|").FindAllStringSubmatch(string(readme), -1) {
+	rows := regexp.MustCompile("(?m)^\\| (`[a-z`, -]+|each service's) \\| `([a-z-]+)` \\|")
+	for _, row := range rows.FindAllStringSubmatch(string(readme), -1) {
 		names := strings.Split(strings.ReplaceAll(row[1], "`", ""), ", ")
 		if row[1] == "each service's" {
 			names = loaded(t).Services.Names()

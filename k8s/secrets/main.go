@@ -45,12 +45,14 @@ type secret struct {
 	StringData map[string]string `json:"stringData"`
 }
 
+// list is a List of Kubernetes, which kubectl creates at once.
 type list struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
 	Items      []secret `json:"items"`
 }
 
+// add adds a Secret.
 func (l *list) add(name string, data map[string]string) {
 	l.Items = append(l.Items, secret{"v1", "Secret", map[string]string{"name": name}, data})
 }
@@ -102,6 +104,7 @@ func give(data map[string]string, s inventory.Service, need, password string) er
 	return nil
 }
 
+// storeURL is the overlay's PostgreSQL as a role sees it.
 func storeURL(role, password string) string {
 	u := url.URL{Scheme: "postgres", User: url.UserPassword(role, password), Host: "postgres:5432", Path: "/hub", RawQuery: "sslmode=disable"}
 	return u.String()

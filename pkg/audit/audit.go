@@ -1,7 +1,7 @@
 // Package audit is the append-only log of calls: who called what, with which
 // outcome. A row joins the transaction of its effect (Append), is awaited before an
-// answer leaves (Log.Write), is queued and kept while the store is away (Log.Queue), or is counted with others (Tally). Reader
-// searches it, for whoever holds the role that may. The package refuses to change or delete rows: no
+// answer leaves (Log.Write), is queued and kept while the store is away (Log.Queue), or is counted with others (Tally). The package
+// reads nothing: the log's one reader is the service admin. Nor does it change or delete rows: no
 // service's role may do that, and triggers hold the owner to it; whole months go when the owner's
 // policy says so.
 package audit
@@ -13,14 +13,12 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"go.opentelemetry.io/otel/trace"
 
 	"hub.internal/pkg/caller"
@@ -41,20 +39,7 @@ func Migrate(ctx context.Context, ownerURL string) error {
 	if err := postgres.Migrate(ctx, ownerURL, "audit", files); err != nil {
 		return err
 	}
-	return asOwner(ctx, ownerURL, "months of the audit log", `SELECT audit.extend()`)
-}
-
-// asOwner executes one statement as the owner role.
-func asOwner(ctx context.Context, ownerURL, what, sql string, args ...any) error {
-	conn, err := pgx.Connect(ctx, ownerURL)
-	if err != nil {
-		return errors.New("HUB_MIGRATE_URL does not lead to the store")
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := conn.Exec(ctx, sql, args...); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
-	}
-	return nil
+	return postgres.ExecAsOwner(ctx, ownerURL, "months of the audit log", `SELECT audit.extend()`)
 }
 
 // Tables is the step of the audit schema: the first one of each service.
@@ -119,10 +104,12 @@ type row struct {
 	traceID                                                     string
 }
 
+// row is the entry in the types of its columns. It fails for a detail that is no JSON.
 func (e Entry) row() (row, error) {
-	r := row{id: newID(), at: e.At, requestID: clean(e.Caller.RequestID), service: clean(e.Caller.Service),
-		externalUser: clean(e.Caller.ExternalUserID), credential: clean(e.Caller.CredentialID), tool: clean(e.Tool),
-		outcome: e.Outcome, count: clamp(int64(e.Count)), tookMS: clamp(e.Took.Milliseconds()), inputHash: e.InputHash, traceID: clean(e.TraceID)}
+	r := row{id: newID(), at: e.At, requestID: Stored(e.Caller.RequestID), service: Stored(e.Caller.Service),
+		externalUser: Stored(e.Caller.ExternalUserID), credential: Stored(e.Caller.CredentialID), tool: Stored(e.Tool),
+		outcome: e.Outcome, count: clamp(int64(e.Count)), tookMS: clamp(e.Took.Milliseconds()), inputHash: e.InputHash,
+		traceID: Stored(e.TraceID)}
 	if e.Detail != nil {
 		b, err := json.Marshal(e.Detail)
 		if err != nil {
@@ -173,12 +160,13 @@ func withoutNull(text string) string {
 	return b.String()
 }
 
-// clean makes a caller's text fit for a text column: valid UTF-8, no NUL, bounded.
-func clean(s string) string {
+// Stored returns a caller's text as a text column of the log holds it: valid UTF-8 without NUL, at most 300 bytes.
+func Stored(s string) string {
 	const longest = 300
 	return text.HeadBytes(text.Storable(s), longest)
 }
 
+// clamp is a number as a column of 32 bits holds it, never below 0.
 func clamp(n int64) int32 { return int32(min(max(n, 0), math.MaxInt32)) }
 
 // insert is followed by where the rows are from. A row has the time of its entry; but, by the store's own clock, it is

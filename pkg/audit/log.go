@@ -48,6 +48,7 @@ type Log struct {
 	store           outage
 }
 
+// pending is a row that waits to be written.
 type pending struct {
 	row   row
 	since time.Time
@@ -85,7 +86,7 @@ func (l *Log) Write(ctx context.Context, e Entry) error {
 		return err
 	}
 	p := &pending{row: r, done: make(chan error, 1)}
-	if err := l.put(p); err != nil {
+	if err := l.enqueue(p); err != nil {
 		return notKept(err)
 	}
 	select {
@@ -103,7 +104,7 @@ func (l *Log) Write(ctx context.Context, e Entry) error {
 func (l *Log) Away() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := l.store.known(time.Now()); err != nil {
+	if err := l.store.fastFailure(time.Now()); err != nil {
 		return notKept(err)
 	}
 	return nil
@@ -114,6 +115,7 @@ var (
 	errFull   = errors.New("audit queue is full")
 )
 
+// notKept is E_DB for a row that somebody waits for, with the cause for the log of the process.
 func notKept(cause error) error {
 	return fault.New(fault.DB,
 		"The call could not be recorded in the audit log, so its answer is withheld. Try again in a moment.").After(time.Second).Because(cause)
@@ -124,14 +126,15 @@ func notKept(cause error) error {
 func (l *Log) Queue(e Entry) {
 	r, err := e.row()
 	if err == nil {
-		err = l.put(&pending{row: r})
+		err = l.enqueue(&pending{row: r})
 	}
 	if err != nil {
 		l.drop(1, err)
 	}
 }
 
-func (l *Log) put(p *pending) error {
+// enqueue puts a row into its queue and wakes the writer. It never blocks: a queue that is full is an error.
+func (l *Log) enqueue(p *pending) error {
 	p.since = time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +148,7 @@ func (l *Log) put(p *pending) error {
 	if p.done == nil {
 		l.queued = append(l.queued, p)
 	} else {
-		if err := l.store.known(p.since); err != nil {
+		if err := l.store.fastFailure(p.since); err != nil {
 			return err
 		}
 		l.awaited = append(l.awaited, p)
@@ -159,6 +162,7 @@ func (l *Log) put(p *pending) error {
 	return nil
 }
 
+// drop counts and logs rows that are lost.
 func (l *Log) drop(n int, err error) {
 	l.dropped.Add(context.Background(), int64(n))
 	l.logger.Warn("audit rows dropped", "rows", n, "error", err)

@@ -97,6 +97,7 @@ func (t *Tally) Run(ctx context.Context) error {
 	}
 }
 
+// tell queues a row for each origin of which something was counted, and begins the next minute.
 func (t *Tally) tell() {
 	now := time.Now()
 	t.mu.Lock()

@@ -37,7 +37,12 @@ func (s *shelf) take() []audit.Entry {
 
 // refuse is what a service does with a refusal.
 func (s *shelf) refuse(t *audit.Tally, from, outcome string) {
-	e := audit.Entry{At: time.Now(), Caller: caller.Caller{RequestID: "req_1", Service: "svc", ExternalUserID: "somebody", CredentialID: "ak_1"}, Tool: "x", Outcome: outcome}
+	e := audit.Entry{
+		At:      time.Now(),
+		Caller:  caller.Caller{RequestID: "req_1", Service: "svc", ExternalUserID: "somebody", CredentialID: "ak_1"},
+		Tool:    "x",
+		Outcome: outcome,
+	}
 	if !t.Counted(from, e) {
 		s.Queue(e)
 	}
@@ -63,7 +68,9 @@ func counts(t *testing.T, rows []audit.Entry) map[string]string {
 		if err := json.Unmarshal(b, &detail); err != nil {
 			t.Fatal(err)
 		}
-		if found[detail.From] != "" || e.Outcome != "E_RATE_LIMIT" || e.Caller.RequestID+e.Caller.ExternalUserID != "" || (e.Caller.CredentialID == "ak_1") != (detail.From == "ak_1") || detail.Since.IsZero() {
+		if found[detail.From] != "" || e.Outcome != "E_RATE_LIMIT" || e.Caller.RequestID+e.Caller.ExternalUserID != "" ||
+			(e.Caller.CredentialID == "ak_1") != (detail.From == "ak_1") ||
+			detail.Since.IsZero() {
 			t.Errorf("%+v", e)
 		}
 		found[detail.From] = fmt.Sprint(e.Count, " ", detail.Outcomes)
@@ -96,7 +103,11 @@ func TestTallyBoundsTheRowsOfAMinute(t *testing.T) {
 		time.Sleep(time.Minute + time.Second)
 		synctest.Wait()
 		rows := log.take()
-		if got := counts(t, rows); len(got) != 1 || len(rows) != 1 || !strings.HasPrefix(got["192.0.2.1"], "5980 map[E_AUTH_INVALID:") || !strings.Contains(got["192.0.2.1"], "E_RATE_LIMIT:") {
+		if got := counts(
+			t,
+			rows,
+		); len(got) != 1 || len(rows) != 1 || !strings.HasPrefix(got["192.0.2.1"], "5980 map[E_AUTH_INVALID:") ||
+			!strings.Contains(got["192.0.2.1"], "E_RATE_LIMIT:") {
 			t.Errorf("%d rows, %v", len(rows), got)
 		}
 		log.refuse(tally, "192.0.2.1", "E_AUTH_INVALID")

@@ -34,8 +34,8 @@ type outage struct {
 	busy  bool      // that try is being made
 }
 
-// known is why a row that somebody waits for need not wait; nil when it is worth a try.
-func (o *outage) known(now time.Time) error {
+// fastFailure is why a row that somebody waits for need not wait; nil when it is worth a try.
+func (o *outage) fastFailure(now time.Time) error {
 	if o.err != nil && (o.busy || now.Before(o.next)) {
 		return o.err
 	}
@@ -49,16 +49,17 @@ func (o *outage) failed(err error, now time.Time) {
 	o.next = now.Add(o.pause)
 }
 
+// run writes groups until the log is closed and empty, or Close waits no longer.
 func (l *Log) run() {
 	defer close(l.stopped)
 	defer l.forget()
 	for l.ctx.Err() == nil {
-		g, pause, over := l.group(time.Now())
+		g, pause, over := l.nextBatch(time.Now())
 		switch {
 		case over:
 			return
 		case g != nil:
-			l.commit(g)
+			l.writeBatch(g)
 			continue
 		}
 		timer := time.NewTimer(pause)
@@ -69,13 +70,13 @@ func (l *Log) run() {
 		}
 		timer.Stop()
 	}
-	l.lose()
+	l.dropPending()
 }
 
-// group takes what is to be written now: whoever is waited for, and behind them what is queued. Without any it tells for how
+// nextBatch takes what is to be written now: whoever is waited for, and behind them what is queued. Without any it tells for how
 // long there is nothing to do, or that it is over. Rows that nobody waits for linger a little, so that one seldom costs a
 // statement of its own.
-func (l *Log) group(now time.Time) (g []*pending, pause time.Duration, over bool) {
+func (l *Log) nextBatch(now time.Time) (g []*pending, pause time.Duration, over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.store.err != nil {
@@ -116,25 +117,25 @@ func (l *Log) expire(now time.Time) {
 	if old == 0 {
 		return
 	}
-	l.free(l.queued[:old])
+	l.releaseSpace(l.queued[:old])
 	l.queued = l.queued[old:]
 	l.drop(old, l.store.err)
 }
 
-// free gives the place of rows back. l.mu is held.
-func (l *Log) free(rows []*pending) {
+// releaseSpace gives the place of rows back. l.mu is held.
+func (l *Log) releaseSpace(rows []*pending) {
 	l.rows -= len(rows)
 	for _, p := range rows {
 		l.bytes -= p.row.bytes()
 	}
 }
 
-// commit writes a group. What is left of it while the store is away fails or waits on, at the head of the queue.
-func (l *Log) commit(g []*pending) {
+// writeBatch writes a group. What is left of it while the store is away fails or waits on, at the head of the queue.
+func (l *Log) writeBatch(g []*pending) {
 	left, err := l.write(g)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.free(g[:len(g)-left])
+	l.releaseSpace(g[:len(g)-left])
 	if err == nil {
 		l.store = outage{}
 		return
@@ -149,11 +150,11 @@ func (l *Log) commit(g []*pending) {
 			kept = append(kept, p)
 			continue
 		}
-		l.free([]*pending{p})
+		l.releaseSpace([]*pending{p})
 		p.done <- err
 	}
 	l.queued = append(kept, l.queued...)
-	l.free(l.awaited)
+	l.releaseSpace(l.awaited)
 	for _, p := range l.awaited {
 		p.done <- err
 	}
@@ -168,7 +169,7 @@ func (l *Log) write(g []*pending) (left int, err error) {
 	err = l.insert(ctx, g)
 	switch {
 	case err == nil:
-	case l.ctx.Err() != nil || away(err):
+	case l.ctx.Err() != nil || isUnavailable(err):
 		return len(g), err
 	case len(g) > 1:
 		half := len(g) / 2
@@ -187,9 +188,9 @@ func (l *Log) write(g []*pending) (left int, err error) {
 	return 0, nil
 }
 
-// away tells whether the store, and not the row, is why a row was not written: it cannot be reached, takes no writes from this
+// isUnavailable tells whether the store, and not the row, is why a row was not written: it cannot be reached, takes no writes from this
 // role, or lacks the month's table, which the server tells as the violation of a constraint without a name.
-func away(err error) bool {
+func isUnavailable(err error) bool {
 	var pg *pgconn.PgError
 	if fault.Is(err, fault.DB) || !errors.As(err, &pg) {
 		return fault.Is(err, fault.DB)
@@ -203,8 +204,8 @@ func away(err error) bool {
 	return true
 }
 
-// lose drops what waits when the log is closed and the store has not taken it.
-func (l *Log) lose() {
+// dropPending drops what waits when the log is closed and the store has not taken it.
+func (l *Log) dropPending() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true

@@ -9,6 +9,8 @@ package caller
 import (
 	"context"
 	"slices"
+
+	"hub.internal/pkg/fault"
 )
 
 // Kinds of principal.
@@ -66,9 +68,6 @@ func Itself(process string) Caller {
 // Holds tells whether the caller has the scope.
 func (c Caller) Holds(scope string) bool { return slices.Contains(c.Scopes, scope) }
 
-// Is tells whether the caller has the role.
-func (c Caller) Is(role string) bool { return slices.Contains(c.Roles, role) }
-
 // Account names whom a call counts for where something is shared out among callers: a
 // credential; without one all who come from the same place, as visitors do. It is empty for a
 // service that acts for itself.
@@ -84,24 +83,32 @@ func (c Caller) Account() string {
 
 type key struct{}
 
-// carried is what a context holds: the caller, and the token that can be shown to a
+// callContext is what a context holds: the caller, and the token that can be shown to a
 // neighbour for it, where there is one.
-type carried struct {
+type callContext struct {
 	Caller
 	shown string
 }
 
 // With returns a context that carries c.
 func With(ctx context.Context, c Caller) context.Context {
-	return context.WithValue(ctx, key{}, carried{Caller: c})
+	return context.WithValue(ctx, key{}, callContext{Caller: c})
 }
 
 // From returns the caller of ctx; the zero Caller, which holds no scope, when there is none.
 func From(ctx context.Context) Caller { return carriedBy(ctx).Caller }
 
-func carriedBy(ctx context.Context) carried {
-	c, _ := ctx.Value(key{}).(carried)
+func carriedBy(ctx context.Context) callContext {
+	c, _ := ctx.Value(key{}).(callContext)
 	return c
+}
+
+// RequirePerson is E_SCOPE for everybody but a person with a console session: what a key or an app holds does not help.
+func RequirePerson(ctx context.Context) error {
+	if From(ctx).Kind != User {
+		return fault.New(fault.Scope, "Only a person can do that, in the console.")
+	}
+	return nil
 }
 
 // Alone returns a context in which the process acts for itself, under the request id of ctx.

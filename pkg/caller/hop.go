@@ -56,7 +56,7 @@ func (k *Keys) Accept(ctx context.Context, h http.Header, takes Rule) (context.C
 	if err != nil {
 		return nil, err
 	}
-	c := carried{Caller: s.caller}
+	c := callContext{Caller: s.caller}
 	if shown := h.Get(ShownHeader); shown != "" {
 		behind, err := k.openShown(shown, s.issuer)
 		if err != nil {

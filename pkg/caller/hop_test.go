@@ -21,7 +21,14 @@ import (
 var ada = caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: "ada@hub.example", CredentialID: "ses_1", HubUser: "usr_1",
 	Roles: []string{"admin", "reviewer"}, Email: "ada@hub.example", Name: "Ada", RequestID: "req_1"}
 
-var agent = caller.Caller{Kind: caller.Key, Service: "crm", ExternalUserID: "u1", CredentialID: "ak_1", Scopes: []string{"query", "sql"}, RequestID: "req_1"}
+var agent = caller.Caller{
+	Kind:           caller.Key,
+	Service:        "crm",
+	ExternalUserID: "u1",
+	CredentialID:   "ak_1",
+	Scopes:         []string{"query", "sql"},
+	RequestID:      "req_1",
+}
 
 // everybody is a rule that takes all that can be said.
 var everybody = caller.Rule{
@@ -41,7 +48,8 @@ func pass(ctx context.Context, from, to *caller.Keys, name string, show bool, ta
 
 func TestWhoeverTheGatewayPresentsArrives(t *testing.T) {
 	gateway, review := callertest.Keys(t, caller.Gateway), callertest.Keys(t, "review", caller.Gateway)
-	for _, want := range []caller.Caller{ada, agent, {Kind: caller.App, Service: "shop", HubUser: "usr_2"}, {Kind: caller.Visitor}, {}, caller.Itself(caller.Gateway)} {
+	for _, want := range []caller.Caller{ada, agent, {Kind: caller.App, Service: "shop", HubUser: "usr_2"}, {Kind: caller.Visitor}, {},
+		caller.Itself(caller.Gateway)} {
 		got, err := pass(caller.With(t.Context(), want), gateway, review, "review", true, everybody)
 		if err != nil {
 			t.Errorf("%+v: %v", want, err)
@@ -54,15 +62,42 @@ func TestWhoeverTheGatewayPresentsArrives(t *testing.T) {
 			t.Errorf("%+v has become %+v", want, caller.From(got))
 		}
 	}
-	ctx, err := pass(caller.Alone(caller.With(t.Context(), ada), caller.Gateway), gateway, review, "review", false, caller.Neighbour(caller.Gateway))
-	if want := caller.Itself(caller.Gateway); err != nil || caller.From(ctx).RequestID != "req_1" || caller.From(ctx).Service != want.Service || caller.From(ctx).Kind != want.Kind {
+	ctx, err := pass(
+		caller.Alone(caller.With(t.Context(), ada), caller.Gateway),
+		gateway,
+		review,
+		"review",
+		false,
+		caller.Neighbour(caller.Gateway),
+	)
+	if want := caller.Itself(
+		caller.Gateway,
+	); err != nil || caller.From(ctx).RequestID != "req_1" || caller.From(ctx).Service != want.Service ||
+		caller.From(ctx).Kind != want.Kind {
 		t.Errorf("%+v, %v", caller.From(ctx), err)
 	}
 }
 
 // TestAServiceCallsAsItself and shows who has called it, when it is asked to and can.
 func TestAServiceCallsAsItself(t *testing.T) {
-	gateway, review, authoring, query := callertest.Keys(t, caller.Gateway), callertest.Keys(t, "review", caller.Gateway), callertest.Keys(t, "authoring", caller.Gateway, "review"), callertest.Keys(t, "query", caller.Gateway, "authoring")
+	gateway, review, authoring, query := callertest.Keys(
+		t,
+		caller.Gateway,
+	), callertest.Keys(
+		t,
+		"review",
+		caller.Gateway,
+	), callertest.Keys(
+		t,
+		"authoring",
+		caller.Gateway,
+		"review",
+	), callertest.Keys(
+		t,
+		"query",
+		caller.Gateway,
+		"authoring",
+	)
 	called, err := pass(caller.With(t.Context(), ada), gateway, review, "review", false, caller.Browsers())
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +123,15 @@ func TestAServiceCallsAsItself(t *testing.T) {
 		}
 		// It was shown, so it cannot be shown once more: it is not for authoring.
 		if err == nil {
-			if onward, err := pass(got, authoring, query, "query", true, everybody); err != nil || caller.From(onward).Kind != caller.Service {
+			if onward, err := pass(
+				got,
+				authoring,
+				query,
+				"query",
+				true,
+				everybody,
+			); err != nil ||
+				caller.From(onward).Kind != caller.Service {
 				t.Errorf("%s, passed on: %+v, %v", name, caller.From(onward), err)
 			}
 		}
@@ -96,9 +139,29 @@ func TestAServiceCallsAsItself(t *testing.T) {
 }
 
 func TestRules(t *testing.T) {
-	gateway, review, authoring := callertest.Keys(t, caller.Gateway), callertest.Keys(t, "review", caller.Gateway), callertest.Keys(t, "authoring", caller.Gateway, "review", "query")
+	gateway, review, authoring := callertest.Keys(
+		t,
+		caller.Gateway,
+	), callertest.Keys(
+		t,
+		"review",
+		caller.Gateway,
+	), callertest.Keys(
+		t,
+		"authoring",
+		caller.Gateway,
+		"review",
+		"query",
+	)
 	people := caller.Rule{"review": {caller.User}}
-	rules := map[string]caller.Rule{"nobody": nil, "agents": caller.Agents(), "browsers": caller.Browsers(), "review": caller.Neighbour("review"), "gateway": caller.Neighbour(caller.Gateway), "people through review": people}
+	rules := map[string]caller.Rule{
+		"nobody":                nil,
+		"agents":                caller.Agents(),
+		"browsers":              caller.Browsers(),
+		"review":                caller.Neighbour("review"),
+		"gateway":               caller.Neighbour(caller.Gateway),
+		"people through review": people,
+	}
 	for presenter, c := range map[string]struct {
 		keys  *caller.Keys
 		who   caller.Caller
@@ -168,7 +231,15 @@ func TestWhatIsShownCannotCall(t *testing.T) {
 	}
 	tokens := []string{caught.Get(caller.Header), caught.Get(caller.ShownHeader)}
 	signed, proof, _ := strings.Cut(tokens[0], "~")
-	tokens = append(tokens, signed, tokens[1]+"~"+proof, tokens[1]+"~", callertest.HeaderOf(t, "authoring", "review").Get(caller.Header), callertest.HeaderOf(t, "authoring", "query").Get(caller.Header), "")
+	tokens = append(
+		tokens,
+		signed,
+		tokens[1]+"~"+proof,
+		tokens[1]+"~",
+		callertest.HeaderOf(t, "authoring", "review").Get(caller.Header),
+		callertest.HeaderOf(t, "authoring", "query").Get(caller.Header),
+		"",
+	)
 	for _, target := range []string{"review", "query", caller.Gateway} {
 		keys := callertest.Keys(t, target, names...)
 		for _, first := range tokens {
@@ -199,7 +270,12 @@ func TestATokenEnds(t *testing.T) {
 		holds bool
 	}{{0, true}, {59 * time.Second, true}, {63 * time.Second, true}, {66 * time.Second, false}, {63 * time.Second, true}, {time.Hour, false}} {
 		now = minted.Add(c.after)
-		if _, err := review.Accept(t.Context(), h, caller.Browsers()); (err == nil) != c.holds || err != nil && !fault.Is(err, fault.AuthInvalid) {
+		if _, err := review.Accept(
+			t.Context(),
+			h,
+			caller.Browsers(),
+		); (err == nil) != c.holds ||
+			err != nil && !fault.Is(err, fault.AuthInvalid) {
 			t.Errorf("after %s: %v", c.after, err) // it was verified before: its end counts at each use
 		}
 	}
@@ -272,9 +348,12 @@ func TestNoTwoCallersShareAToken(t *testing.T) {
 		present(name, "review", changed)
 	}
 	for name, c := range map[string]caller.Caller{
-		"one role": {Kind: caller.User, Roles: []string{"a,b"}}, "two roles": {Kind: caller.User, Roles: []string{"a", "b"}}, "roles in another order": {Kind: caller.User, Roles: []string{"b", "a"}},
-		"scopes": {Kind: caller.User, Scopes: []string{"a", "b"}}, "some of each": {Kind: caller.User, Scopes: []string{"a"}, Roles: []string{"b"}},
-		"shifted": {Kind: caller.User, Service: "ab", ExternalUserID: "c"}, "shifted again": {Kind: caller.User, Service: "a", ExternalUserID: "bc"},
+		"one role": {Kind: caller.User, Roles: []string{"a,b"}}, "two roles": {Kind: caller.User, Roles: []string{"a", "b"}},
+		"roles in another order": {Kind: caller.User, Roles: []string{"b", "a"}},
+		"scopes":                 {Kind: caller.User, Scopes: []string{"a", "b"}},
+		"some of each":           {Kind: caller.User, Scopes: []string{"a"}, Roles: []string{"b"}},
+		"shifted":                {Kind: caller.User, Service: "ab", ExternalUserID: "c"},
+		"shifted again":          {Kind: caller.User, Service: "a", ExternalUserID: "bc"},
 	} {
 		present(name, "review", c)
 	}
@@ -286,8 +365,21 @@ func TestCallersStayApart(t *testing.T) {
 	text := rapid.SampledFrom([]string{"", "a", "b", "ab", "a\x00b", "\x01a", "é"})
 	list := rapid.SliceOfN(text, 1, 3)
 	rapid.Check(t, func(t *rapid.T) {
-		c := caller.Caller{Kind: rapid.SampledFrom([]string{caller.Key, caller.App, caller.User, caller.Visitor}).Draw(t, "kind"), Service: text.Draw(t, "service"), ExternalUserID: text.Draw(t, "external"),
-			CredentialID: text.Draw(t, "credential"), HubUser: text.Draw(t, "user"), Email: text.Draw(t, "email"), Name: text.Draw(t, "name"), Scopes: list.Draw(t, "scopes"), Roles: list.Draw(t, "roles"), RequestID: "req_1"}
+		c := caller.Caller{
+			Kind:           rapid.SampledFrom([]string{caller.Key, caller.App, caller.User, caller.Visitor}).Draw(t, "kind"),
+			Service:        text.Draw(t, "service"),
+			ExternalUserID: text.Draw(t, "external"),
+			CredentialID: text.Draw(
+				t,
+				"credential",
+			),
+			HubUser:   text.Draw(t, "user"),
+			Email:     text.Draw(t, "email"),
+			Name:      text.Draw(t, "name"),
+			Scopes:    list.Draw(t, "scopes"),
+			Roles:     list.Draw(t, "roles"),
+			RequestID: "req_1",
+		}
 		ctx, err := pass(caller.With(context.Background(), c), gateway, review, "review", false, everybody)
 		if err != nil || !reflect.DeepEqual(caller.From(ctx), c) {
 			t.Fatalf("%+v is %+v, %v", c, caller.From(ctx), err)
@@ -303,7 +395,14 @@ func TestManyCallersAtOnce(t *testing.T) {
 		wg.Go(func() {
 			for i := range 400 {
 				who := fmt.Sprint("user ", worker, " ", i%150)
-				ctx, err := pass(caller.With(context.Background(), caller.Caller{Kind: caller.Key, ExternalUserID: who, Scopes: []string{who}}), gateway, review, "review", false, caller.Agents())
+				ctx, err := pass(
+					caller.With(context.Background(), caller.Caller{Kind: caller.Key, ExternalUserID: who, Scopes: []string{who}}),
+					gateway,
+					review,
+					"review",
+					false,
+					caller.Agents(),
+				)
 				if got := caller.From(ctx); err != nil || got.ExternalUserID != who || !slices.Equal(got.Scopes, []string{who}) {
 					t.Errorf("%s is %+v, %v", who, got, err)
 					return
@@ -317,7 +416,8 @@ func TestManyCallersAtOnce(t *testing.T) {
 
 func TestRequestIDTravelsBesideTheToken(t *testing.T) {
 	keys := callertest.Keys(t, "review", caller.Gateway)
-	for id, want := range map[string]string{"": "", "req_1": "req_1", strings.Repeat("a", 128): strings.Repeat("a", 128), strings.Repeat("a", 129): "", "a b": "", "a\tb": "", `"><script>`: "", "é": "", "a,b": ""} {
+	for id, want := range map[string]string{"": "", "req_1": "req_1", strings.Repeat("a", 128): strings.Repeat("a", 128),
+		strings.Repeat("a", 129): "", "a b": "", "a\tb": "", `"><script>`: "", "é": "", "a,b": ""} {
 		h := callertest.Header(t, "review", caller.Caller{Kind: caller.Visitor, RequestID: "req_9"})
 		if h[caller.RequestHeader] = []string{id}; strings.Contains(h.Get(caller.Header), "req_9") {
 			t.Error("the token holds the request id")

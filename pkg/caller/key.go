@@ -55,7 +55,7 @@ func (s SigningKey) String() string {
 	if s.private == nil {
 		return ""
 	}
-	return "kid " + kid(s.public())
+	return "kid " + keyID(s.public())
 }
 
 // GoString masks the key for %#v.
@@ -81,8 +81,8 @@ func (s SigningKey) Trusted(process string) string {
 
 func (s SigningKey) public() ed25519.PublicKey { return s.private.Public().(ed25519.PublicKey) }
 
-// kid names a public key: the first half of its SHA-256, in 32 hexadecimal digits.
-func kid(public ed25519.PublicKey) string {
+// keyID names a public key: the first half of its SHA-256, in 32 hexadecimal digits.
+func keyID(public ed25519.PublicKey) string {
 	sum := sha256.Sum256(public)
 	return hex.EncodeToString(sum[:16])
 }
@@ -118,7 +118,7 @@ func (t *TrustedKeys) UnmarshalText(text []byte) error {
 		if err != nil {
 			return fmt.Errorf("entry %d (%s) is not an Ed25519 public key in base64; `openssl pkey -in FILE -pubout` writes it", i+1, name)
 		}
-		id := kid(public)
+		id := keyID(public)
 		if other, taken := t.byID[id]; taken {
 			return fmt.Errorf("entry %d (%s) is the same key as one of %s", i+1, name, other.process)
 		}

@@ -27,14 +27,19 @@ func TestKeysOfOpenSSL(t *testing.T) {
 	var signing caller.SigningKey
 	for name, text := range map[string]string{
 		"PEM": "-----BEGIN PRIVATE KEY-----\n" + secret + "\n-----END PRIVATE KEY-----\n", "its middle line": secret,
-		"Windows": "-----BEGIN PRIVATE KEY-----\r\n" + secret + "\r\n-----END PRIVATE KEY-----\r\n", "on one line": "-----BEGIN PRIVATE KEY----- " + secret + " -----END PRIVATE KEY-----",
+		"Windows":     "-----BEGIN PRIVATE KEY-----\r\n" + secret + "\r\n-----END PRIVATE KEY-----\r\n",
+		"on one line": "-----BEGIN PRIVATE KEY----- " + secret + " -----END PRIVATE KEY-----",
 	} {
-		if err := signing.UnmarshalText([]byte(text)); err != nil || signing.Reveal() != secret || signing.Trusted("auth") != "auth="+public || signing.String() != "kid "+keyID {
+		if err := signing.UnmarshalText(
+			[]byte(text),
+		); err != nil || signing.Reveal() != secret || signing.Trusted("auth") != "auth="+public ||
+			signing.String() != "kid "+keyID {
 			t.Errorf("%s: %v, %v", name, signing, err)
 		}
 	}
 	for name, text := range map[string]string{
-		"empty": "", "nonsense": "hunter2 hunter2 hunter2", "the public key": public, "X25519": another, "cut": secret[:len(secret)-4], "too long": secret + secret, "the seed": "iK4JIBQfEL2xYqrKgsm8HQuk7A9J0lrPDnx3rEye+ac=",
+		"empty": "", "nonsense": "hunter2 hunter2 hunter2", "the public key": public, "X25519": another, "cut": secret[:len(secret)-4],
+		"too long": secret + secret, "the seed": "iK4JIBQfEL2xYqrKgsm8HQuk7A9J0lrPDnx3rEye+ac=",
 		"encrypted": "-----BEGIN ENCRYPTED PRIVATE KEY-----\n" + secret + "\n-----END ENCRYPTED PRIVATE KEY-----",
 	} {
 		err := signing.UnmarshalText([]byte(text))
@@ -48,15 +53,23 @@ func TestTrustedKeys(t *testing.T) {
 	list := callertest.Trusted("gateway", "review-control")
 	spare := caller.NewSigningKey().Trusted("gateway")
 	var trusted caller.TrustedKeys
-	if err := trusted.UnmarshalText([]byte("\n" + list + "\n" + spare + "\t")); err != nil || strings.Count(trusted.String(), "gateway ") != 2 || strings.Count(trusted.String(), "review-control ") != 1 {
+	if err := trusted.UnmarshalText(
+		[]byte("\n" + list + "\n" + spare + "\t"),
+	); err != nil || strings.Count(trusted.String(), "gateway ") != 2 ||
+		strings.Count(trusted.String(), "review-control ") != 1 {
 		t.Errorf("%v, %v", trusted, err)
 	}
 	for name, text := range map[string]string{
-		"no name": public, "empty name": "=" + public, "bad name": "Gateway=" + public, "private key": "gateway=" + secret, "no key": "gateway=", "three keys": list + " " + spare + " " + caller.NewSigningKey().Trusted("gateway"),
-		"twice": list + " " + callertest.Trusted("gateway"), "one key of two": callertest.Trusted("gateway") + " " + callertest.Signing("gateway").Trusted("auth"), "private key, no name": secret,
+		"no name": public, "empty name": "=" + public, "bad name": "Gateway=" + public, "private key": "gateway=" + secret,
+		"no key": "gateway=", "three keys": list + " " + spare + " " + caller.NewSigningKey().Trusted("gateway"),
+		"twice": list + " " + callertest.Trusted("gateway"), "one key of two": callertest.Trusted("gateway") + " " +
+			callertest.Signing("gateway").Trusted("auth"), "private key, no name": secret,
 		"commas": strings.ReplaceAll(list, " ", ","),
 	} {
-		if err := trusted.UnmarshalText([]byte(text)); err == nil || strings.Contains(err.Error(), secret[:8]) || strings.Contains(err.Error(), "\n") {
+		if err := trusted.UnmarshalText(
+			[]byte(text),
+		); err == nil || strings.Contains(err.Error(), secret[:8]) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -88,14 +101,38 @@ func TestASigningKeyDoesNotShow(t *testing.T) {
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	slog.New(slog.NewJSONHandler(&log, nil)).Info("configuration", "key", key, "within", struct{ Key caller.SigningKey }{key}, "list", []caller.SigningKey{key})
+	slog.New(
+		slog.NewJSONHandler(&log, nil),
+	).Info(
+		"configuration",
+		"key",
+		key,
+		"within",
+		struct{ Key caller.SigningKey }{key},
+		"list",
+		[]caller.SigningKey{key},
+	)
 	slog.New(slog.NewTextHandler(&log, nil)).Info("configuration", "key", key)
 	b, err := json.Marshal(map[string]any{"key": key})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := log.String() + string(b) + fmt.Sprint(key, []caller.SigningKey{key}) + fmt.Sprintf("%v %+v %#v %s %q %x", key, key, key, key, key, key)
-	for _, form := range []string{key.Reveal(), key.Reveal()[24:], fmt.Sprintf("%x", der[16:]), fmt.Sprintf("%d", der[16:20])[1:12], hex.EncodeToString(der[16:])} {
+	shown := log.String() + string(
+		b,
+	) + fmt.Sprint(
+		key,
+		[]caller.SigningKey{key},
+	) + fmt.Sprintf(
+		"%v %+v %#v %s %q %x",
+		key,
+		key,
+		key,
+		key,
+		key,
+		key,
+	)
+	for _, form := range []string{key.Reveal(), key.Reveal()[24:], fmt.Sprintf("%x", der[16:]), fmt.Sprintf("%d", der[16:20])[1:12],
+		hex.EncodeToString(der[16:])} {
 		if strings.Contains(shown, form) {
 			t.Errorf("%q shows in %s", form, shown)
 		}
@@ -126,11 +163,20 @@ func TestAKeyRotates(t *testing.T) {
 		list  []string
 		taken bool
 	}{
-		"at first": {old, []string{before}, true}, "both are trusted": {old, []string{before, after}, true}, "the new one signs": {fresh, []string{before, after}, true},
-		"the old one is dropped": {fresh, []string{after}, true}, "in the wrong order": {fresh, []string{before}, false}, "a stolen old one": {old, []string{after}, false},
+		"at first": {old, []string{before}, true}, "both are trusted": {old, []string{before, after}, true},
+		"the new one signs":      {fresh, []string{before, after}, true},
+		"the old one is dropped": {fresh, []string{after}, true}, "in the wrong order": {fresh, []string{before}, false},
+		"a stolen old one": {old, []string{after}, false},
 	} {
 		gateway, review := keys(caller.Gateway, c.signs), keys("review", callertest.Signing("review"), c.list...)
-		if _, err := pass(caller.With(context.Background(), ada), gateway, review, "review", false, caller.Browsers()); (err == nil) != c.taken {
+		if _, err := pass(
+			caller.With(context.Background(), ada),
+			gateway,
+			review,
+			"review",
+			false,
+			caller.Browsers(),
+		); (err == nil) != c.taken {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -3,9 +3,9 @@ package caller
 import "testing"
 
 func TestRecentIsBoundedAndKeepsWhatIsUsed(t *testing.T) {
-	var r recent[int, int]
+	var r recentCache[int, int]
 	r.put(0, 0)
-	for i := 1; i < 10*recentHalf; i++ {
+	for i := 1; i < 10*generationSize; i++ {
 		r.put(i, i)
 		if v, ok := r.get(i - i%7); !ok || v != i-i%7 {
 			t.Fatalf("%d is forgotten at once", i-i%7)
@@ -13,7 +13,7 @@ func TestRecentIsBoundedAndKeepsWhatIsUsed(t *testing.T) {
 		if _, ok := r.get(0); !ok {
 			t.Fatalf("what is asked for each time was forgotten at %d", i)
 		}
-		if n := len(r.young) + len(r.old); n > 2*recentHalf {
+		if n := len(r.young) + len(r.old); n > 2*generationSize {
 			t.Fatalf("%d entries", n)
 		}
 	}

@@ -19,11 +19,11 @@ import (
 const (
 	// lifetime bounds what a stolen token is good for.
 	lifetime = 60 * time.Second
-	// reuse is how long a token is used again for the same caller and audience: whoever gets it
+	// reuseFor is how long a token is used again for the same caller and audience: whoever gets it
 	// has at least the rest of its life to show it to a neighbour.
-	reuse = 20 * time.Second
-	// skew is how far the clocks of two machines may be apart.
-	skew = 5 * time.Second
+	reuseFor = 20 * time.Second
+	// clockSkew is how far the clocks of two machines may be apart.
+	clockSkew = 5 * time.Second
 	// maxToken bounds what is parsed.
 	maxToken = 8 << 10
 )
@@ -39,10 +39,10 @@ type Keys struct {
 	trusted TrustedKeys
 	now     func() time.Time
 	parser  *jwt.Parser
-	minted  recent[identity, mintedToken]
+	minted  recentCache[identity, mintedToken]
 	// What was found right to call with, and what was found right to be shown: apart, because
 	// the one has to come with its proof.
-	opened, shown recent[string, *statement]
+	opened, shown recentCache[string, *verifiedToken]
 }
 
 type mintedToken struct {
@@ -50,8 +50,8 @@ type mintedToken struct {
 	until time.Time
 }
 
-// statement is what the signature of a token vouches for, as long as it holds.
-type statement struct {
+// verifiedToken is what the signature of a token vouches for, as long as it holds.
+type verifiedToken struct {
 	issuer, audience string
 	caller           Caller
 	proof            []byte // the SHA-256 of it
@@ -69,14 +69,14 @@ type claims struct {
 // the process's own name, its signing key has to be among them: others with the same list would
 // refuse what it signs.
 func NewKeys(process string, signing SigningKey, trusted TrustedKeys, now func() time.Time) (*Keys, error) {
-	k := &Keys{process: process, signing: signing, kid: kid(signing.public()), trusted: trusted, now: now}
+	k := &Keys{process: process, signing: signing, kid: keyID(signing.public()), trusted: trusted, now: now}
 	for _, t := range trusted.byID {
 		if own := trusted.byID[k.kid]; t.process == process && own.process != process {
 			return nil, fmt.Errorf("the signing key of %s (kid %s) is not among its keys there", process, k.kid)
 		}
 	}
 	k.parser = jwt.NewParser(jwt.WithValidMethods([]string{jwt.SigningMethodEdDSA.Alg()}), jwt.WithExpirationRequired(), jwt.WithIssuedAt(),
-		jwt.WithLeeway(skew), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now))
+		jwt.WithLeeway(clockSkew), jwt.WithStrictDecoding(), jwt.WithTimeFunc(now))
 	return k, nil
 }
 
@@ -107,7 +107,7 @@ func (k *Keys) mint(c Caller, audience string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("internal token: %w", err)
 	}
-	m := mintedToken{signed + "~" + proof, now.Add(reuse)}
+	m := mintedToken{signed + "~" + proof, now.Add(reuseFor)}
 	k.minted.put(key, m)
 	return m.token, nil
 }
@@ -135,8 +135,8 @@ func appendText(b []byte, s string) []byte {
 }
 
 // open reads a token that is used to call: for this process, with its proof.
-func (k *Keys) open(token string) (*statement, error) {
-	return k.read(&k.opened, token, func() (*statement, error) {
+func (k *Keys) open(token string) (*verifiedToken, error) {
+	return k.read(&k.opened, token, func() (*verifiedToken, error) {
 		signed, proof, found := strings.Cut(token, "~")
 		if !found {
 			return nil, errors.New("it has no proof: it was only to be shown")
@@ -156,8 +156,8 @@ func (k *Keys) open(token string) (*statement, error) {
 }
 
 // openShown reads a token that a service shows of somebody who has called it.
-func (k *Keys) openShown(signed, presenter string) (*statement, error) {
-	s, err := k.read(&k.shown, signed, func() (*statement, error) { return k.verify(signed) })
+func (k *Keys) openShown(signed, presenter string) (*verifiedToken, error) {
+	s, err := k.read(&k.shown, signed, func() (*verifiedToken, error) { return k.verify(signed) })
 	switch {
 	case err != nil:
 		return nil, err
@@ -170,7 +170,9 @@ func (k *Keys) openShown(signed, presenter string) (*statement, error) {
 }
 
 // read judges a token once; its end counts at each use.
-func (k *Keys) read(known *recent[string, *statement], token string, judge func() (*statement, error)) (*statement, error) {
+func (k *Keys) read(known *recentCache[string, *verifiedToken], token string, judge func() (*verifiedToken, error)) (
+	*verifiedToken, error,
+) {
 	s, found := known.get(token)
 	if !found {
 		if len(token) > maxToken {
@@ -189,7 +191,7 @@ func (k *Keys) read(known *recent[string, *statement], token string, judge func(
 }
 
 // verify reads a JWT.
-func (k *Keys) verify(signed string) (*statement, error) {
+func (k *Keys) verify(signed string) (*verifiedToken, error) {
 	var c claims
 	var signer trustedKey
 	_, err := k.parser.ParseWithClaims(signed, &c, func(t *jwt.Token) (any, error) {
@@ -219,8 +221,8 @@ func (k *Keys) verify(signed string) (*statement, error) {
 	case c.Kind == Service && identify(c.Caller, "") != identify(Itself(signer.process), ""):
 		return nil, fmt.Errorf("%s may speak for no service but itself", signer.process)
 	}
-	return &statement{issuer: signer.process, audience: c.Audience[0], caller: c.Caller, proof: proof,
-		signed: strings.Clone(signed), until: c.ExpiresAt.Add(skew)}, nil
+	return &verifiedToken{issuer: signer.process, audience: c.Audience[0], caller: c.Caller, proof: proof,
+		signed: strings.Clone(signed), until: c.ExpiresAt.Add(clockSkew)}, nil
 }
 
 func invalid(cause error) error {

@@ -23,7 +23,7 @@ func (d *Directory) Announce(ctx context.Context, service, addr string) error {
 	if d.config.Mode != Consul {
 		return nil
 	}
-	host, port, err := split(addr)
+	host, port, err := splitHostPort(addr)
 	if err != nil {
 		return fmt.Errorf("HUB_ADVERTISE: %w", err)
 	}
@@ -63,7 +63,8 @@ func (d *Directory) Announce(ctx context.Context, service, addr string) error {
 func registration(service, host string, port int) *api.AgentServiceRegistration {
 	addr := net.JoinHostPort(host, strconv.Itoa(port))
 	return &api.AgentServiceRegistration{
-		ID: service + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(addr), Name: service, Tags: []string{tag}, Address: host, Port: port,
+		ID:   service + "-" + strings.NewReplacer(":", "-", ".", "-").Replace(addr),
+		Name: service, Tags: []string{consulTag}, Address: host, Port: port,
 		Checks: api.AgentServiceChecks{
 			{Name: "ready", HTTP: "http://" + addr + ReadyPath, Interval: "1s", Timeout: "3s"},
 			{Name: "alive", HTTP: "http://" + addr + AlivePath, Interval: "5s", Timeout: "2s", Status: api.HealthPassing,
@@ -97,14 +98,14 @@ func (d *Directory) register(ctx context.Context, r *api.AgentServiceRegistratio
 		return nil
 	}
 	// What the agent will find out within a second is told at once, so that an agent that forgets costs no calls.
-	if r.Checks[0].Status = api.HealthCritical; ready(ctx, r.Checks[0].HTTP) {
+	if r.Checks[0].Status = api.HealthCritical; isReady(ctx, r.Checks[0].HTTP) {
 		r.Checks[0].Status = api.HealthPassing
 	}
 	return d.agent.ServiceRegisterOpts(r, api.ServiceRegisterOpts{}.WithContext(ctx))
 }
 
-// ready asks this process as the agent will.
-func ready(ctx context.Context, url string) bool {
+// isReady asks this process as the agent will.
+func isReady(ctx context.Context, url string) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return false

@@ -52,8 +52,8 @@ const (
 	agentTimeout = 2 * time.Second
 	// watchWait is how long a question for the list of services waits for a change.
 	watchWait = time.Minute
-	// tag marks Hub's services among all that a Consul agent knows.
-	tag = "hub"
+	// consulTag marks Hub's services among all that a Consul agent knows.
+	consulTag = "hub"
 )
 
 // Config chooses a mode.
@@ -122,7 +122,7 @@ func parse(list string) (map[string][]string, error) {
 			continue
 		}
 		service, addr, found := strings.Cut(entry, "=")
-		if _, _, err := split(addr); !found || service == "" || err != nil {
+		if _, _, err := splitHostPort(addr); !found || service == "" || err != nil {
 			return nil, fmt.Errorf("HUB_STATIC: %q is not service=host:port", entry)
 		}
 		out[service] = append(out[service], addr)
@@ -130,8 +130,8 @@ func parse(list string) (map[string][]string, error) {
 	return out, nil
 }
 
-// split reads host:port; both are needed.
-func split(addr string) (host string, port int, err error) {
+// splitHostPort reads host:port; both are needed.
+func splitHostPort(addr string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "", 0, err
@@ -173,7 +173,7 @@ func (d *Directory) Watch(ctx context.Context, tell func(names []string)) error 
 			continue
 		}
 		seen = meta.LastIndex
-		maps.DeleteFunc(services, func(_ string, tags []string) bool { return !slices.Contains(tags, tag) })
+		maps.DeleteFunc(services, func(_ string, tags []string) bool { return !slices.Contains(tags, consulTag) })
 		if names := slices.Sorted(maps.Keys(services)); first || !slices.Equal(names, told) {
 			first, told = false, names
 			tell(slices.Clone(names))

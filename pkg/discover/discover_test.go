@@ -84,7 +84,11 @@ func TestSettingsAreRefusedInOneLineThatNamesThem(t *testing.T) {
 		"one of them bad": {discover.Config{Mode: discover.Static, Instances: "auth=10.0.0.1:7000, query"}, "HUB_STATIC"},
 		"URL":             {discover.Config{Mode: discover.Static, Instances: "auth=http://10.0.0.1:7000"}, "HUB_STATIC"},
 	} {
-		if _, err := discover.Open(c.config, quiet); err == nil || !strings.Contains(err.Error(), c.names) || strings.Contains(err.Error(), "\n") {
+		if _, err := discover.Open(
+			c.config,
+			quiet,
+		); err == nil || !strings.Contains(err.Error(), c.names) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want one line with %s", name, err, c.names)
 		}
 	}

@@ -41,14 +41,14 @@ const (
 	AccountLinkMissing Code = "ACCOUNT_LINK_REQUIRED"
 )
 
-type property struct {
+type codeProperty struct {
 	status    int
 	retryable bool
 }
 
 // table is the one place that says what a code means to HTTP and to a client
 // that wonders whether the same call may succeed later.
-var table = map[Code]property{
+var table = map[Code]codeProperty{
 	Validation:         {400, false},
 	AuthMissing:        {401, false},
 	AuthInvalid:        {401, false},
@@ -186,7 +186,7 @@ func Is(err error, code Code) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
-type wire struct {
+type wireForm struct {
 	Code       Code            `json:"code"`
 	Message    string          `json:"message"`
 	Details    json.RawMessage `json:"details,omitempty"`
@@ -195,7 +195,7 @@ type wire struct {
 
 // MarshalJSON is the form that travels between services. The cause stays behind.
 func (e *Error) MarshalJSON() ([]byte, error) {
-	w := wire{Code: e.Code, Message: e.Message, RetryAfter: e.RetryAfter.Milliseconds()}
+	w := wireForm{Code: e.Code, Message: e.Message, RetryAfter: e.RetryAfter.Milliseconds()}
 	if e.Details != nil {
 		details, err := json.Marshal(e.Details)
 		if err != nil {
@@ -206,17 +206,17 @@ func (e *Error) MarshalJSON() ([]byte, error) {
 	return json.Marshal(w)
 }
 
-// aCode is what codes look like. It is looked at before one of a later release is passed on to callers and into metrics.
-var aCode = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
+// codePattern is what codes look like. It is looked at before one of a later release is passed on to callers and into metrics.
+var codePattern = regexp.MustCompile(`^[A-Z][A-Z0-9_]{0,63}$`)
 
 // UnmarshalJSON reads the wire form. A code that this build does not know is one of a neighbour of a later release: it is kept, and
 // Answered gives it its status. What is no code at all is an error.
 func (e *Error) UnmarshalJSON(b []byte) error {
-	var w wire
+	var w wireForm
 	if err := json.Unmarshal(b, &w); err != nil {
 		return fmt.Errorf("fault: %w", err)
 	}
-	if !aCode.MatchString(string(w.Code)) {
+	if !codePattern.MatchString(string(w.Code)) {
 		return fmt.Errorf("fault: %q is no code", w.Code)
 	}
 	*e = Error{Code: w.Code, Message: w.Message, RetryAfter: time.Duration(w.RetryAfter) * time.Millisecond}

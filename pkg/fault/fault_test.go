@@ -50,7 +50,16 @@ func TestForeignErrorTellsNothing(t *testing.T) {
 }
 
 func TestFaultSurvivesTheHop(t *testing.T) {
-	sent := fault.New(fault.RateLimit, "slow down").With(map[string]any{"retryAfter": 2}).After(1500 * time.Millisecond).Because(errors.New("hidden"))
+	sent := fault.New(
+		fault.RateLimit,
+		"slow down",
+	).With(
+		map[string]any{"retryAfter": 2},
+	).After(
+		1500 * time.Millisecond,
+	).Because(
+		errors.New("hidden"),
+	)
 	b, err := json.Marshal(fmt.Errorf("wrapped: %w", sent).(interface{ Unwrap() error }).Unwrap())
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +75,8 @@ func TestFaultSurvivesTheHop(t *testing.T) {
 	if string(details) != `{"retryAfter":2}` {
 		t.Errorf("details %s", details)
 	}
-	for _, text := range []string{`{"code":"","message":"x"}`, `{"message":"x"}`, `{"code":"e new","message":"x"}`, `{"code":"` + strings.Repeat("E", 65) + `"}`, `[]`} {
+	for _, text := range []string{`{"code":"","message":"x"}`, `{"message":"x"}`, `{"code":"e new","message":"x"}`, `{"code":"` +
+		strings.Repeat("E", 65) + `"}`, `[]`} {
 		if err := json.Unmarshal([]byte(text), &got); err == nil {
 			t.Errorf("%s passed as %+v", text, got)
 		}
@@ -82,7 +92,8 @@ func TestACodeOfALaterRelease(t *testing.T) {
 		}
 		f := got.Answered(status)
 		details, _ := json.Marshal(f.Details)
-		if f.Code != "E_NEW" || f.Message != "It is new." || string(details) != `{"a":1}` || f.Status() != status || f.Retryable() != retryable {
+		if f.Code != "E_NEW" || f.Message != "It is new." || string(details) != `{"a":1}` || f.Status() != status ||
+			f.Retryable() != retryable {
 			t.Errorf("%d: %+v has the status %d, retryable %t", status, f, f.Status(), f.Retryable())
 		}
 		if got.Status() != 500 || got.Retryable() {
@@ -96,7 +107,13 @@ func TestACodeOfALaterRelease(t *testing.T) {
 
 func TestALogLineHoldsTheCause(t *testing.T) {
 	var log strings.Builder
-	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "error", error(fault.New(fault.DB, "Try again.").Because(errors.New("dial tcp 10.0.0.7"))))
+	slog.New(
+		slog.NewJSONHandler(&log, nil),
+	).Info(
+		"x",
+		"error",
+		error(fault.New(fault.DB, "Try again.").Because(errors.New("dial tcp 10.0.0.7"))),
+	)
 	if !strings.Contains(log.String(), `"error":"E_DB: Try again.: dial tcp 10.0.0.7"`) {
 		t.Error(log.String())
 	}

@@ -161,7 +161,7 @@ func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64,
 	}
 	fail := func(ctx context.Context, err error, w http.ResponseWriter) { WriteFault(ctx, logger, w, err) }
 	return Authenticated(keys, takes, logger,
-		kithttp.NewServer(e, decode, encode, kithttp.ServerErrorEncoder(fail), kithttp.ServerErrorHandler(ignore{})))
+		kithttp.NewServer(e, decode, encode, kithttp.ServerErrorEncoder(fail), kithttp.ServerErrorHandler(ignoreErrors{})))
 }
 
 // Authenticated puts the caller, the trace and the deadline of a neighbour's request into the
@@ -204,7 +204,7 @@ func WriteFault(ctx context.Context, logger *slog.Logger, w http.ResponseWriter,
 	_, _ = w.Write(body)
 }
 
-// ignore keeps go-kit from logging an error that WriteFault has already handled.
-type ignore struct{}
+// ignoreErrors keeps go-kit from logging an error that WriteFault has already handled.
+type ignoreErrors struct{}
 
-func (ignore) Handle(context.Context, error) {}
+func (ignoreErrors) Handle(context.Context, error) {}

@@ -73,7 +73,11 @@ func serve(t *testing.T, tools []tool.Tool, mw ...endpoint.Middleware) service {
 	t.Helper()
 	var log bytes.Buffer
 	mux := http.NewServeMux()
-	s := hop.Server{Mux: mux, Keys: callertest.Keys(t, "speaker", caller.Gateway, "authoring"), Logger: slog.New(slog.NewJSONHandler(&log, nil))}
+	s := hop.Server{
+		Mux:    mux,
+		Keys:   callertest.Keys(t, "speaker", caller.Gateway, "authoring"),
+		Logger: slog.New(slog.NewJSONHandler(&log, nil)),
+	}
 	for _, t := range tools {
 		s.Tool(t, mw...)
 	}
@@ -118,8 +122,11 @@ func TestCallOverTheWire(t *testing.T) {
 	s := serve(t, []tool.Tool{tool.New(declaration(nil), say)})
 	resp, body := s.call(t, `{"name":"x","limit":3}`)
 	h := resp.Header
-	if resp.StatusCode != 200 || body != `{"said":"\u003cx\u003e","rows":["","",""]}` || h.Get(hop.CountHeader) != "3" || h.Get("Content-Length") != strconv.Itoa(len(body)) ||
-		h.Get(hop.FaultHeader) != "" || h.Get(hop.ReplayedHeader) != "" || h.Get("Content-Type") != "application/json" {
+	if resp.StatusCode != 200 || body != `{"said":"\u003cx\u003e","rows":["","",""]}` || h.Get(hop.CountHeader) != "3" ||
+		h.Get("Content-Length") != strconv.Itoa(len(body)) ||
+		h.Get(hop.FaultHeader) != "" ||
+		h.Get(hop.ReplayedHeader) != "" ||
+		h.Get("Content-Type") != "application/json" {
 		t.Errorf("%s %v %s", resp.Status, h, body)
 	}
 	if resp, _ := s.do(t, http.MethodGet, hop.ToolPath("say"), nil); resp.StatusCode != http.StatusMethodNotAllowed {
@@ -132,7 +139,10 @@ func TestCallOverTheWire(t *testing.T) {
 
 func TestTokenIsRequired(t *testing.T) {
 	called := false
-	s := serve(t, []tool.Tool{tool.New(declaration(nil), func(ctx context.Context, i in) (out, error) { called = true; return say(ctx, i) })})
+	s := serve(
+		t,
+		[]tool.Tool{tool.New(declaration(nil), func(ctx context.Context, i in) (out, error) { called = true; return say(ctx, i) })},
+	)
 	for token, code := range map[string]string{"": "E_AUTH_MISSING", "x": "E_AUTH_INVALID", "a.b.c": "E_AUTH_INVALID"} {
 		for _, path := range []string{hop.ToolPath("say"), hop.ManifestPath} {
 			method := http.MethodPost
@@ -154,10 +164,22 @@ func TestTokenIsRequired(t *testing.T) {
 // present.
 func TestOnlyTheGatewaySaysWhoCalls(t *testing.T) {
 	called := false
-	s := serve(t, []tool.Tool{tool.New(declaration(nil), func(ctx context.Context, i in) (out, error) { called = true; return say(ctx, i) })})
+	s := serve(
+		t,
+		[]tool.Tool{tool.New(declaration(nil), func(ctx context.Context, i in) (out, error) { called = true; return say(ctx, i) })},
+	)
 	attempt := func(name, method, path string, h http.Header, status int) {
 		t.Helper()
-		resp, body := s.do(t, method, path, strings.NewReader(`{"name":"x"}`), caller.Header, h.Get(caller.Header), caller.ShownHeader, h.Get(caller.ShownHeader))
+		resp, body := s.do(
+			t,
+			method,
+			path,
+			strings.NewReader(`{"name":"x"}`),
+			caller.Header,
+			h.Get(caller.Header),
+			caller.ShownHeader,
+			h.Get(caller.ShownHeader),
+		)
 		if resp.StatusCode != status || (resp.Header.Get(hop.RefusedHeader) == "") != (status == 200) {
 			t.Errorf("%s at %s: %s %s", name, path, resp.Status, body)
 		}
@@ -191,7 +213,12 @@ func TestManifest(t *testing.T) {
 	s := serve(t, []tool.Tool{tool.New(declaration(nil), say), tool.New(second, say)})
 	resp, body := s.do(t, http.MethodGet, hop.ManifestPath, nil)
 	var m tool.Manifest
-	if err := json.Unmarshal([]byte(body), &m); err != nil || resp.StatusCode != 200 || m.Service != "speaker" || len(m.Tools) != 2 || m.Tools[0].Name != "say" || m.Tools[1].Name != "again" || m.Tools[1].Position != 2 {
+	if err := json.Unmarshal(
+		[]byte(body),
+		&m,
+	); err != nil || resp.StatusCode != 200 || m.Service != "speaker" || len(m.Tools) != 2 || m.Tools[0].Name != "say" ||
+		m.Tools[1].Name != "again" ||
+		m.Tools[1].Position != 2 {
 		t.Errorf("%s %s, %v", resp.Status, body, err)
 	}
 }
@@ -212,10 +239,16 @@ func TestFaultsOverTheWire(t *testing.T) {
 		s.log.Reset()
 		resp, body := s.call(t, fmt.Sprintf(`{"name":%q}`, name))
 		var f fault.Error
-		if err := json.Unmarshal([]byte(body), &f); err != nil || resp.StatusCode != c.status || f.Status() != c.status || resp.Header.Get(hop.FaultHeader) != string(f.Code) || !strings.Contains(body, c.body) || strings.Contains(body, "secret") {
+		if err := json.Unmarshal(
+			[]byte(body),
+			&f,
+		); err != nil || resp.StatusCode != c.status || f.Status() != c.status || resp.Header.Get(hop.FaultHeader) != string(f.Code) ||
+			!strings.Contains(body, c.body) ||
+			strings.Contains(body, "secret") {
 			t.Errorf("%q: %s %v %s", name, resp.Status, resp.Header, body)
 		}
-		if log := s.log.String(); (log == "") != (c.logged == "") || !strings.Contains(log, c.logged) || log != "" && !strings.Contains(log, "req_1") && name != "bad details" {
+		if log := s.log.String(); (log == "") != (c.logged == "") || !strings.Contains(log, c.logged) ||
+			log != "" && !strings.Contains(log, "req_1") && name != "bad details" {
 			t.Errorf("%q logged: %s", name, log)
 		}
 	}
@@ -231,9 +264,11 @@ func TestBodyCap(t *testing.T) {
 	s := serve(t, []tool.Tool{tool.New(declaration(func(d *tool.Declaration) { d.MaxBody = 100 }), say)})
 	input := func(n int) string { return `{"name":"x"}` + strings.Repeat(" ", n-len(`{"name":"x"}`)) }
 	for n, status := range map[int]int{12: 200, 99: 200, 100: 200, 101: 400, 1 << 20: 400} {
-		for kind, body := range map[string]io.Reader{"of known length": strings.NewReader(input(n)), "chunked": chunked{strings.NewReader(input(n))}} {
+		for kind, body := range map[string]io.Reader{"of known length": strings.NewReader(input(n)),
+			"chunked": chunked{strings.NewReader(input(n))}} {
 			resp, answer := s.do(t, http.MethodPost, hop.ToolPath("say"), body)
-			if resp.StatusCode != status || status == 400 && (!strings.Contains(answer, `"limit_bytes":100`) || !strings.Contains(answer, "E_VALIDATION")) {
+			if resp.StatusCode != status ||
+				status == 400 && (!strings.Contains(answer, `"limit_bytes":100`) || !strings.Contains(answer, "E_VALIDATION")) {
 				t.Errorf("%d bytes %s: %s %s", n, kind, resp.Status, answer)
 			}
 		}
@@ -241,7 +276,13 @@ func TestBodyCap(t *testing.T) {
 	if _, err := hop.ReadBody(t.Context(), io.MultiReader(strings.NewReader("half"), broken{}), -1, 100); !fault.Is(err, fault.Validation) {
 		t.Errorf("a body that breaks off: %v", err)
 	}
-	if b, err := hop.ReadBody(t.Context(), strings.NewReader("more than announced"), 4, 100); err != nil || string(b) != "more than announced" {
+	if b, err := hop.ReadBody(
+		t.Context(),
+		strings.NewReader("more than announced"),
+		4,
+		100,
+	); err != nil ||
+		string(b) != "more than announced" {
 		t.Errorf("%q, %v", b, err)
 	}
 }
@@ -269,7 +310,8 @@ func TestContextHasCallerDeadlineAndKey(t *testing.T) {
 		}
 	})
 	resp, _ := s.call(t, `{"name":"x"}`, hop.DeadlineHeader, "5000", tool.KeyHeader, "k 1")
-	if !has || left > 5*time.Second || left < time.Second || who.CredentialID != "ak_1" || who.RequestID != "req_1" || key != "k 1" || resp.Header.Get(hop.ReplayedHeader) != "true" {
+	if !has || left > 5*time.Second || left < time.Second || who.CredentialID != "ak_1" || who.RequestID != "req_1" || key != "k 1" ||
+		resp.Header.Get(hop.ReplayedHeader) != "true" {
 		t.Errorf("deadline %v %v, caller %+v, key %q, headers %v", has, left, who, key, resp.Header)
 	}
 	if s.call(t, `{"name":"x"}`); has {
@@ -323,13 +365,19 @@ func TestOperation(t *testing.T) {
 	if status, body := call(`{"name":"x","limit":1,"newer":true}`); status != 200 || body != `{"said":"<x>","rows":[""]}` {
 		t.Errorf("%d %s", status, body)
 	}
-	if status, body := call(`{"name":"the secret"`); status != 400 || strings.Contains(body, "secret") || !strings.Contains(body, "things.say") {
+	if status, body := call(
+		`{"name":"the secret"`,
+	); status != 400 || strings.Contains(body, "secret") ||
+		!strings.Contains(body, "things.say") {
 		t.Errorf("%d %s", status, body)
 	}
-	if o.Name() != "things.say" || !slices.Equal(o.Spec.Callers, []string{"authoring"}) || !strings.Contains(string(o.Spec.Input), `"limit"`) || !strings.Contains(string(o.Spec.Output), `"said"`) {
+	if o.Name() != "things.say" || !slices.Equal(o.Spec.Callers, []string{"authoring"}) ||
+		!strings.Contains(string(o.Spec.Input), `"limit"`) ||
+		!strings.Contains(string(o.Spec.Output), `"said"`) {
 		t.Errorf("%s, %+v", o.Name(), o.Spec)
 	}
-	for name, d := range map[string]hop.Declaration{"nobody": {Path: "/internal/x"}, "elsewhere": {Path: "/x", Takes: caller.Neighbour("authoring")}} {
+	for name, d := range map[string]hop.Declaration{"nobody": {Path: "/internal/x"},
+		"elsewhere": {Path: "/x", Takes: caller.Neighbour("authoring")}} {
 		func() {
 			defer func() {
 				if recover() == nil {
@@ -343,9 +391,17 @@ func TestOperation(t *testing.T) {
 
 // TestStatus: what a write answers beside 200 arrives.
 func TestStatus(t *testing.T) {
-	s := serve(t, []tool.Tool{tool.New(declaration(func(d *tool.Declaration) { d.Output = schema.FreeObject("") }), func(context.Context, in) (tool.Result, error) {
-		return tool.Result{Head: tool.Head{Status: 201, Count: 1, Replayed: true}, Data: []byte(`{}`)}, nil
-	})})
+	s := serve(
+		t,
+		[]tool.Tool{
+			tool.New(
+				declaration(func(d *tool.Declaration) { d.Output = schema.FreeObject("") }),
+				func(context.Context, in) (tool.Result, error) {
+					return tool.Result{Head: tool.Head{Status: 201, Count: 1, Replayed: true}, Data: []byte(`{}`)}, nil
+				},
+			),
+		},
+	)
 	if resp, body := s.call(t, `{"name":"x"}`); resp.StatusCode != 201 || body != "{}" || resp.Header.Get(hop.ReplayedHeader) != "true" {
 		t.Errorf("%s %s", resp.Status, body)
 	}
@@ -367,15 +423,28 @@ func (h held) Release() { h.release() }
 // TestAnswerIsReleasedOnceItIsWritten, read by its caller or not.
 func TestAnswerIsReleasedOnceItIsWritten(t *testing.T) {
 	released := make(chan struct{}, 2)
-	s := serve(t, []tool.Tool{tool.New(declaration(func(d *tool.Declaration) { d.Output = schema.FreeObject("") }), func(_ context.Context, i in) (held, error) {
-		return held{raw(`"` + strings.Repeat("x", int(i.Limit)<<20) + `"`), func() { released <- struct{}{} }}, nil
-	})})
+	s := serve(
+		t,
+		[]tool.Tool{
+			tool.New(
+				declaration(func(d *tool.Declaration) { d.Output = schema.FreeObject("") }),
+				func(_ context.Context, i in) (held, error) {
+					return held{raw(`"` + strings.Repeat("x", int(i.Limit)<<20) + `"`), func() { released <- struct{}{} }}, nil
+				},
+			),
+		},
+	)
 	resp, body := s.call(t, `{"name":"x","limit":1}`)
 	if resp.StatusCode != http.StatusOK || len(body) != 1<<20+2 {
 		t.Errorf("%s, %d bytes", resp.Status, len(body))
 	}
 	<-released
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+hop.ToolPath("say"), strings.NewReader(`{"name":"x","limit":5}`))
+	r, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		s.url+hop.ToolPath("say"),
+		strings.NewReader(`{"name":"x","limit":5}`),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -394,16 +463,23 @@ func TestAnswerIsReleasedOnceItIsWritten(t *testing.T) {
 func TestARouteTakesWhomItsCredentialMakes(t *testing.T) {
 	t.Parallel()
 	type in struct{}
-	for credential, want := range map[string]string{tool.KeyCredential: caller.Key, tool.AppCredential: caller.App, tool.AppUnlinkedCredential: caller.App, tool.NoCredential: caller.Visitor, "later": ""} {
+	for credential, want := range map[string]string{tool.KeyCredential: caller.Key, tool.AppCredential: caller.App,
+		tool.AppUnlinkedCredential: caller.App, tool.NoCredential: caller.Visitor, "later": ""} {
 		scope := "query"
 		if credential == tool.NoCredential {
 			scope = ""
 		}
 		mux := http.NewServeMux()
 		hop.Server{Mux: mux, Keys: callertest.Keys(t, "shop", caller.Gateway), Logger: slog.New(slog.DiscardHandler)}.Route(tool.NewRoute(
-			tool.RouteDeclaration{Declaration: tool.Declaration{Name: "orders.get", Description: "Orders.", Scope: scope, Input: schema.Object()},
-				Method: "POST", Path: "/v1/orders", Idempotency: tool.KeyIgnored, Credential: credential},
-			func(context.Context, in) (map[string]string, error) { return map[string]string{}, nil }))
+			tool.RouteDeclaration{
+				Declaration: tool.Declaration{Name: "orders.get", Description: "Orders.", Scope: scope, Input: schema.Object()},
+				Method:      "POST",
+				Path:        "/v1/orders",
+				Idempotency: tool.KeyIgnored,
+				Credential:  credential,
+			},
+			func(context.Context, in) (map[string]string, error) { return map[string]string{}, nil },
+		))
 		for _, kind := range []string{caller.Key, caller.App, caller.User, caller.Visitor, caller.Service} {
 			who := caller.Caller{Kind: kind, Service: "x", CredentialID: "x"}
 			if kind == caller.Service {

@@ -48,7 +48,7 @@ func New[In, Out any](d Declaration, do func(context.Context, In) (Out, error)) 
 		panic(fmt.Sprintf("operation %q: it has to be below %s and to say whom it takes", d.Path, prefix))
 	}
 	o := Operation{takes: d.Takes, maxBody: d.MaxBody, Spec: tool.OperationSpec{Path: d.Path, Callers: slices.Sorted(maps.Keys(d.Takes)),
-		Input: encode(schema.Of[In]()), Output: encode(schema.Of[Out]())}}
+		Input: schema.Encode(schema.Of[In]()), Output: schema.Encode(schema.Of[Out]())}}
 	if o.maxBody == 0 {
 		o.maxBody = tool.DefaultMaxBody
 	}
@@ -90,12 +90,4 @@ func Manifest(service string, tools []tool.Tool, operations []Operation, console
 // Name is that in spans, metrics and messages: the path without /internal/ and with dots.
 func (o Operation) Name() string {
 	return strings.ReplaceAll(strings.TrimPrefix(o.Spec.Path, prefix), "/", ".")
-}
-
-func encode(s *schema.Schema) json.RawMessage {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(fmt.Sprintf("operation: schema: %v", err))
-	}
-	return b
 }

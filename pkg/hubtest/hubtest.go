@@ -44,7 +44,7 @@ var (
 	mariaDB = shared[*localserver.MariaDB]{name: "mariadb", start: localserver.StartMariaDB}
 	// Beside the system: `make servers` fetches them.
 	mySQLBeside   = shared[*localserver.SourceServer]{name: "mysql", start: localserver.StartMySQL}
-	mariaDBBeside = shared[*localserver.MariaDB]{name: "mariadb", start: localserver.StartMariaDBBeside}
+	mariaDBBeside = shared[*localserver.MariaDB]{name: "mariadb", start: localserver.StartSideBySideMariaDB}
 
 	postgres = shared[*localserver.Postgres]{name: "postgres", start: localserver.StartPostgres}
 	redis    = shared[*localserver.Redis]{name: "redis", start: localserver.StartRedis}
@@ -67,6 +67,7 @@ type shared[S server] struct {
 	err    error
 }
 
+// get is the server, which it starts at its first use; the test fails where it does not start.
 func (s *shared[S]) get(t testing.TB) S {
 	t.Helper()
 	needServers(t)
@@ -83,6 +84,7 @@ func (s *shared[S]) get(t testing.TB) S {
 	return s.server
 }
 
+// end removes the server if it was started.
 func (s *shared[S]) end() error {
 	var none S
 	if s.server == none {
@@ -92,7 +94,7 @@ func (s *shared[S]) end() error {
 }
 
 // own starts a server for one test alone.
-func own[S server](t testing.TB, name string, start func(context.Context, localserver.Options) (S, error)) S {
+func startOwn[S server](t testing.TB, name string, start func(context.Context, localserver.Options) (S, error)) S {
 	t.Helper()
 	needServers(t)
 	dir, err := workspace.dir(name)
@@ -151,7 +153,7 @@ func Consul(t testing.TB) *localserver.Consul { t.Helper(); needConsul(t); retur
 // NewMariaDB starts a MariaDB server that the test may stop, kill and pause.
 func NewMariaDB(t testing.TB) *localserver.MariaDB {
 	t.Helper()
-	return own(t, "mariadb", localserver.StartMariaDB)
+	return startOwn(t, "mariadb", localserver.StartMariaDB)
 }
 
 // CopiedMariaDB starts two MariaDB servers, each of which copies the other, that the test may stop, kill and
@@ -159,7 +161,7 @@ func NewMariaDB(t testing.TB) *localserver.MariaDB {
 func CopiedMariaDB(t testing.TB) (a, b *localserver.MariaDB) {
 	t.Helper()
 	numbered := func(id int) *localserver.MariaDB {
-		return own(t, "mariadb", func(ctx context.Context, o localserver.Options) (*localserver.MariaDB, error) {
+		return startOwn(t, "mariadb", func(ctx context.Context, o localserver.Options) (*localserver.MariaDB, error) {
 			o.ServerID = id
 			return localserver.StartMariaDB(ctx, o)
 		})
@@ -176,13 +178,13 @@ func CopiedMariaDB(t testing.TB) (a, b *localserver.MariaDB) {
 // NewPostgres starts a PostgreSQL server that the test may stop, kill and pause.
 func NewPostgres(t testing.TB) *localserver.Postgres {
 	t.Helper()
-	return own(t, "postgres", localserver.StartPostgres)
+	return startOwn(t, "postgres", localserver.StartPostgres)
 }
 
 // NewRedis starts a Redis server that the test may stop, kill and pause.
 func NewRedis(t testing.TB) *localserver.Redis {
 	t.Helper()
-	return own(t, "redis", localserver.StartRedis)
+	return startOwn(t, "redis", localserver.StartRedis)
 }
 
 // RedisCluster starts a cluster of three Redis servers, and a replica of the first that takes its place when it goes;
@@ -190,7 +192,7 @@ func NewRedis(t testing.TB) *localserver.Redis {
 func RedisCluster(t testing.TB) (masters []*localserver.Redis, replica *localserver.Redis, url string) {
 	t.Helper()
 	node := func() *localserver.Redis {
-		return own(t, "redis", func(ctx context.Context, o localserver.Options) (_ *localserver.Redis, err error) {
+		return startOwn(t, "redis", func(ctx context.Context, o localserver.Options) (_ *localserver.Redis, err error) {
 			if o.ClusterPort, err = localserver.FreePort(); err != nil {
 				return nil, err
 			}
@@ -208,7 +210,7 @@ func RedisCluster(t testing.TB) (masters []*localserver.Redis, replica *localser
 func NewDNS(t testing.TB, records ...localserver.SRV) *localserver.DNS {
 	t.Helper()
 	needServers(t, localserver.DNSServer)
-	return own(t, "dns", func(ctx context.Context, o localserver.Options) (*localserver.DNS, error) {
+	return startOwn(t, "dns", func(ctx context.Context, o localserver.Options) (*localserver.DNS, error) {
 		return localserver.StartDNS(ctx, o, records...)
 	})
 }
@@ -217,7 +219,7 @@ func NewDNS(t testing.TB, records ...localserver.SRV) *localserver.DNS {
 func NewConsul(t testing.TB) *localserver.Consul {
 	t.Helper()
 	needConsul(t)
-	return own(t, "consul", localserver.StartConsul)
+	return startOwn(t, "consul", localserver.StartConsul)
 }
 
 func needConsul(t testing.TB) {

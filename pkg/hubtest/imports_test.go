@@ -31,7 +31,13 @@ func TestImportRulesFindViolations(t *testing.T) {
 		{Packages: []string{"services/$x/..."}, Never: []string{"services/..."}, Allow: []string{"services/$x/..."}, Reason: "siblings"},
 		{Packages: []string{"pkg/..."}, Never: []string{"services/..."}, Reason: "mechanism"},
 		{Packages: []string{"pkg/fault"}, Only: []string{"std"}, Reason: "leaf"},
-		{Packages: []string{"services/..."}, Except: []string{"services/*/postgres"}, Never: []string{"github.com/jackc/pgx/..."}, Tests: true, Reason: "driver"},
+		{
+			Packages: []string{"services/..."},
+			Except:   []string{"services/*/postgres"},
+			Never:    []string{"github.com/jackc/pgx/..."},
+			Tests:    true,
+			Reason:   "driver",
+		},
 	}
 	got, err := importViolations(root, rules)
 	if err != nil {

@@ -75,6 +75,7 @@ func (p *Program) Listener(t testing.TB, name string) string {
 	return p.addr(name)
 }
 
+// addr is the address that the log tells of a listener; empty while it does not serve.
 func (p *Program) addr(listener string) string {
 	for line := range strings.Lines(p.Log.String()) {
 		var event struct{ Msg, Listener, Addr string }

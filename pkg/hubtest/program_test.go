@@ -62,7 +62,11 @@ func TestProgram(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	if got := strings.Join(names, " "); code != 3 || got != "GOCOVERDIR HOME HUB_TEST_AS_PROGRAM PATH SETTING TMPDIR" || strings.Contains(p.Log.String(), "SETTING") || !strings.Contains(p.Log.String(), "unknown") {
+	if got := strings.Join(
+		names,
+		" ",
+	); code != 3 || got != "GOCOVERDIR HOME HUB_TEST_AS_PROGRAM PATH SETTING TMPDIR" || strings.Contains(p.Log.String(), "SETTING") ||
+		!strings.Contains(p.Log.String(), "unknown") {
 		t.Errorf("exit %d, environment %s, log %s", code, got, p.Log)
 	}
 }

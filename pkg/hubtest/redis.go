@@ -51,7 +51,7 @@ func redisUsers(t testing.TB) string {
 // and pause.
 func RedisWithUsers(t testing.TB) *localserver.Redis {
 	t.Helper()
-	return own(t, "redis", func(ctx context.Context, o localserver.Options) (*localserver.Redis, error) {
+	return startOwn(t, "redis", func(ctx context.Context, o localserver.Options) (*localserver.Redis, error) {
 		o.Users, o.Password = redisUsers(t), "operators"
 		return localserver.StartRedis(ctx, o)
 	})

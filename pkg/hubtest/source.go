@@ -29,12 +29,12 @@ func SourceDB(t testing.TB) (adminDSN, readonlyDSN string) {
 func SourceServers(t *testing.T, test func(t *testing.T, s *localserver.SourceServer)) {
 	t.Helper()
 	for _, kind := range []struct {
-		beside *localserver.Beside
+		beside *localserver.SideBySide
 		get    func(testing.TB) *localserver.SourceServer
 	}{
 		{nil, func(t testing.TB) *localserver.SourceServer { return &MariaDB(t).SourceServer }},
-		{&localserver.MySQLBeside, mySQLBeside.get},
-		{&localserver.MariaDBBeside, func(t testing.TB) *localserver.SourceServer { return &mariaDBBeside.get(t).SourceServer }},
+		{&localserver.SideBySideMySQL, mySQLBeside.get},
+		{&localserver.SideBySideMariaDB, func(t testing.TB) *localserver.SourceServer { return &mariaDBBeside.get(t).SourceServer }},
 	} {
 		if kind.beside != nil {
 			if _, err := kind.beside.Root(); err != nil {

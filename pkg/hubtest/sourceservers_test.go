@@ -15,11 +15,23 @@ func TestSourceServers(t *testing.T) {
 	hubtest.SourceServers(t, func(t *testing.T, s *localserver.SourceServer) {
 		_, readonly := hubtest.SourceDBOn(t, s)
 		var tables int
-		if err := open(t, readonly).QueryRow("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()").Scan(&tables); err != nil || tables < 5 {
+		if err := open(
+			t,
+			readonly,
+		).QueryRow(
+			"SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()",
+		).Scan(
+			&tables,
+		); err != nil ||
+			tables < 5 {
 			t.Errorf("%d tables, %v", tables, err)
 		}
 		for _, user := range []string{"root", "mysql"} {
-			if err := open(t, s.DSN(user, "", "")).Ping(); err == nil || !strings.Contains(err.Error(), "Access denied") && !strings.Contains(err.Error(), "not allowed") {
+			if err := open(
+				t,
+				s.DSN(user, "", ""),
+			).Ping(); err == nil ||
+				!strings.Contains(err.Error(), "Access denied") && !strings.Contains(err.Error(), "not allowed") {
 				t.Errorf("%s without a password over the network: %v", user, err)
 			}
 		}

@@ -29,28 +29,28 @@ func Within(t testing.TB, limit time.Duration, what string, do func()) {
 	t.Errorf("%s takes %v, and may take %v", what, least, allowed)
 }
 
-// idle is what measured takes where a limit holds as it is.
-const idle = 40 * time.Millisecond
+// idleMachine is what measureMachine takes where a limit holds as it is.
+const idleMachine = 40 * time.Millisecond
 
 // Here is what a limit of an idle machine of today is on this one at the moment; never less.
 func Here(limit time.Duration) time.Duration {
-	return time.Duration(float64(limit) * max(1, float64(measured())/float64(idle)))
+	return time.Duration(float64(limit) * max(1, float64(measureMachine())/float64(idleMachine)))
 }
 
-// measured is how long a fixed piece of work takes: computing, and waiting for another
+// measureMachine is how long a fixed piece of work takes: computing, and waiting for another
 // goroutine, as who calls a program does. The race detector makes it hardly slower.
-func measured() time.Duration {
+func measureMachine() time.Duration {
 	began := time.Now()
 	there, back := make(chan uint64), make(chan uint64)
 	go func() {
 		defer close(back)
 		for n := range there {
-			back <- mixed(n)
+			back <- xorshift(n)
 		}
 	}()
 	n := uint64(1)
 	for range 100 {
-		there <- mixed(n)
+		there <- xorshift(n)
 		n = <-back
 	}
 	close(there)
@@ -58,8 +58,8 @@ func measured() time.Duration {
 	return time.Since(began)
 }
 
-// mixed is n after many steps of a xorshift generator, by G. Marsaglia.
-func mixed(n uint64) uint64 {
+// xorshift is n after many steps of a xorshift generator, by G. Marsaglia.
+func xorshift(n uint64) uint64 {
 	for range 100_000 {
 		n ^= n << 13
 		n ^= n >> 7

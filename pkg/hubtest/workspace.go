@@ -48,9 +48,10 @@ func spaceParent() string {
 	if os.Getenv("TMPDIR") != "" {
 		return os.TempDir()
 	}
-	return cmp.Or(localserver.Memory(), os.TempDir())
+	return cmp.Or(localserver.MemoryDir(), os.TempDir())
 }
 
+// make makes the directory and locks it, after those of killed test binaries were removed.
 func (w *tempSpace) make() error {
 	sweep()
 	// Not t.TempDir: its parents are closed to the users that servers run as under root,
@@ -73,6 +74,7 @@ func (w *tempSpace) make() error {
 	return nil
 }
 
+// remove deletes the directory with all that is in it.
 func (w *tempSpace) remove() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -30,10 +30,11 @@ var services = []string{"gateway", "auth", "query", "authoring", "review-control
 
 // URL is the connection URL of a service's own role, by the service's discovery name.
 func (w WriteStoreDB) URL(service string) string {
-	return w.roleURL(pgstore.ServiceRole(service))
+	return w.RoleURL(pgstore.ServiceRole(service))
 }
 
-func (w WriteStoreDB) roleURL(role string) string {
+// RoleURL is the connection URL of a log-in role.
+func (w WriteStoreDB) RoleURL(role string) string {
 	if w.pooler != nil {
 		return w.pooler.URL(role, testPassword(role), w.database) + "&connect_timeout=60&pooler=" + pgstore.Transaction
 	}
@@ -49,7 +50,7 @@ func (w WriteStoreDB) Pooled(t testing.TB) WriteStoreDB {
 	for _, role := range append([]string{pgstore.AuditReader}, serviceRoles()...) {
 		passwords[role] = testPassword(role)
 	}
-	w.pooler = own(t, "pgbouncer", func(ctx context.Context, o localserver.Options) (*localserver.Bouncer, error) {
+	w.pooler = startOwn(t, "pgbouncer", func(ctx context.Context, o localserver.Options) (*localserver.Bouncer, error) {
 		return localserver.StartBouncer(ctx, localserver.BouncerOptions{
 			Options: o, Postgres: w.server, Passwords: passwords, Database: w.database,
 		})
@@ -65,7 +66,7 @@ func serviceRoles() (roles []string) {
 }
 
 // AuditURL is the connection URL of the audit log's reader.
-func (w WriteStoreDB) AuditURL() string { return w.roleURL(pgstore.AuditReader) }
+func (w WriteStoreDB) AuditURL() string { return w.RoleURL(pgstore.AuditReader) }
 
 // patientURL is a connection URL for a busy machine, where a log-in may take its time.
 func patientURL(server *localserver.Postgres, role, database string) string {
@@ -115,7 +116,7 @@ func MigratedStore(t testing.TB, service string, migrate func(ctx context.Contex
 		}
 		bootstrap.migrated[service] = original
 	}
-	db := named(server, fmt.Sprintf("hub_%d", databases.Add(1)))
+	db := databaseOf(server, fmt.Sprintf("hub_%d", databases.Add(1)))
 	conn, err := pgx.Connect(t.Context(), server.SuperuserURL("postgres"))
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +144,7 @@ func newStore(t testing.TB, server *localserver.Postgres) WriteStoreDB {
 			logins[role] = pgstore.Login{Password: testPassword(role)}
 		}
 	}
-	db := named(server, fmt.Sprintf("hub_%d", databases.Add(1)))
+	db := databaseOf(server, fmt.Sprintf("hub_%d", databases.Add(1)))
 	if err := pgstore.Bootstrap(t.Context(), server.SuperuserURL("postgres"), db.database, logins); err != nil {
 		t.Fatal(err)
 	}
@@ -154,8 +155,8 @@ func newStore(t testing.TB, server *localserver.Postgres) WriteStoreDB {
 	return db
 }
 
-// named is the database of this name.
-func named(server *localserver.Postgres, database string) WriteStoreDB {
+// databaseOf is the database of this name.
+func databaseOf(server *localserver.Postgres, database string) WriteStoreDB {
 	return WriteStoreDB{
 		OwnerURL:     patientURL(server, pgstore.Owner, database),
 		SuperuserURL: server.SuperuserURL(database),

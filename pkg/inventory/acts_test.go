@@ -12,7 +12,10 @@ import (
 )
 
 // recorded are the ways in which the services name what they record in the audit log.
-var recorded = regexp.MustCompile(`(?:\b(?:[eE]ntry|change|become|end|rotate|invite|act|Exports|NewTally)\(|\bTool: |\bTool, \w+ = |\boperation :?= ).*?"([a-z]+)\.[a-z_.]+"`)
+var recorded = regexp.MustCompile(
+	`(?:\b(?:[eE]ntry|change|become|end|rotate|invite|act|Exports|NewTally)\(|\bTool: |\bTool, ` +
+		`\w+ = |\boperation :?= ).*?"([a-z]+)\.[a-z_.]+"`,
+)
 
 // TestActsAreDeclared: what a service records in the audit log and is no tool begins with a word of its own. Otherwise nobody can tell
 // that another one has recorded it.

@@ -65,7 +65,8 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 			}
 			for _, m := range path.FindAllStringSubmatch(shown, -1) {
 				at := strings.TrimRight(m[1], ".")
-				if strings.Contains(at, "NAME") || strings.HasSuffix(at, "/v1.2.3") || strings.Contains(shown, "kubectl") && strings.Count(at, "/") == 1 {
+				if strings.Contains(at, "NAME") || strings.HasSuffix(at, "/v1.2.3") ||
+					strings.Contains(shown, "kubectl") && strings.Count(at, "/") == 1 {
 					continue // of any; a tag; what a cluster has
 				}
 				if commands++; !exists(at) && !exists(dir, at) {

@@ -63,14 +63,19 @@ func TestFoldersAndModules(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^\t(\./services/\S+)$`).FindAllStringSubmatch(read(t, "go.work"), -1) {
 		modules = append(modules, m[1])
 	}
-	want := []string{"./services/e2e"}
+	// The suite of processes and the client are modules beside the services; nothing deploys them.
+	want := []string{"./services/e2e", "./services/" + inventory.Client}
+	names := []string{inventory.Client}
 	for _, s := range load(t) {
 		want = append(want, s.Module())
-		if readme := read(t, "services", s.Name, "README.md"); !strings.HasPrefix(readme, "# "+s.Name+"\n") {
-			t.Errorf("services/%s/README.md has another title", s.Name)
+		names = append(names, s.Name)
+	}
+	for _, name := range names {
+		if readme := read(t, "services", name, "README.md"); !strings.HasPrefix(readme, "# "+name+"\n") {
+			t.Errorf("services/%s/README.md has another title", name)
 		}
-		if !strings.Contains(read(t, "README.md"), "(services/"+s.Name+"/README.md)") {
-			t.Errorf("README.md does not lead to services/%s", s.Name)
+		if !strings.Contains(read(t, "README.md"), "(services/"+name+"/README.md)") {
+			t.Errorf("README.md does not lead to services/%s", name)
 		}
 	}
 	same(t, "modules of services in go.work", modules, want)
@@ -119,8 +124,16 @@ func TestCompose(t *testing.T) {
 	for _, s := range list {
 		service, migrate := c.Services[s.Name], c.Services["migrate-"+s.Name]
 		env := service.Environment
-		if service.Build.Args.Service != s.Name || migrate.Build.Args.Service != s.Name || !slices.Equal(migrate.Command, []string{"migrate"}) || migrate.Environment["HUB_MIGRATE_URL"] == "" {
-			t.Errorf("%s: built from %q, migrated by %q %v", s.Name, service.Build.Args.Service, migrate.Build.Args.Service, migrate.Command)
+		if service.Build.Args.Service != s.Name || migrate.Build.Args.Service != s.Name ||
+			!slices.Equal(migrate.Command, []string{"migrate"}) ||
+			migrate.Environment["HUB_MIGRATE_URL"] == "" {
+			t.Errorf(
+				"%s: built from %q, migrated by %q %v",
+				s.Name,
+				service.Build.Args.Service,
+				migrate.Build.Args.Service,
+				migrate.Command,
+			)
 		}
 		if service.DependsOn["migrate-"+s.Name] == nil {
 			t.Errorf("%s does not wait for its migrations", s.Name)
@@ -128,7 +141,11 @@ func TestCompose(t *testing.T) {
 		if env["HUB_ADDR"] != "0.0.0.0:8080" || env["HUB_OPS_ADDR"] != "0.0.0.0:9090" {
 			t.Errorf("%s listens at %s and %s", s.Name, env["HUB_ADDR"], env["HUB_OPS_ADDR"])
 		}
-		if published := strings.Join(service.Ports, " "); (published != "") != s.Edge || strings.Contains(published, "9090") || s.Edge && !strings.HasPrefix(published, "127.0.0.1:") {
+		if published := strings.Join(
+			service.Ports,
+			" ",
+		); (published != "") != s.Edge || strings.Contains(published, "9090") ||
+			s.Edge && !strings.HasPrefix(published, "127.0.0.1:") {
 			t.Errorf("%s publishes %v", s.Name, service.Ports)
 		}
 		if env["HUB_DISCOVERY"] != "consul" || env["HUB_CONSUL_ADDR"] != "consul:8500" || env["HUB_ADVERTISE"] != "" {
@@ -147,7 +164,8 @@ func TestCompose(t *testing.T) {
 				}
 			}
 		}
-		if key := c.Secrets[s.Name+"-key"].File; !strings.HasSuffix(key, "/"+s.Name) || !strings.Contains(fmt.Sprint(service.Secrets...), "source:"+s.Name+"-key") {
+		if key := c.Secrets[s.Name+"-key"].File; !strings.HasSuffix(key, "/"+s.Name) ||
+			!strings.Contains(fmt.Sprint(service.Secrets...), "source:"+s.Name+"-key") {
 			t.Errorf("%s signs with %s, mounted as %v", s.Name, key, service.Secrets)
 		}
 	}
@@ -183,16 +201,29 @@ func TestNoServiceTakesTheConnectionsOfOthers(t *testing.T) {
 	}
 	local := []string{"k8s", "overlays", "local", "postgres.yaml"}
 	for what, tt := range map[string]struct{ processes, most int }{
-		"the stack":   {number(`storeProcesses = (\d+)`, "scripts", "stack", "store.go"), number(`max_connections=(\d+)`, "pkg", "localserver", "postgres.go")},
-		"Compose":     {number(`HUB_DB_PODS: (\d+)`, "docker-compose.yml"), number(`max_connections=(\d+)`, "docker-compose.yml")},
-		"k8s, local":  {number(`HUB_DB_PODS, value: "(\d+)"`, local...), number(`max_connections=(\d+)`, local...)},
-		"k8s, advice": {number(`HUB_DB_PODS:=(\d+)`, "deploy", "compose", "postgres.sh"), number("`max_connections` of (\\d+)", "k8s", "README.md")},
+		"the stack": {number(`storeProcesses = (\d+)`, "scripts", "stack", "store.go"),
+			number(`max_connections=(\d+)`, "pkg", "localserver", "postgres.go")},
+		"Compose":    {number(`HUB_DB_PODS: (\d+)`, "docker-compose.yml"), number(`max_connections=(\d+)`, "docker-compose.yml")},
+		"k8s, local": {number(`HUB_DB_PODS, value: "(\d+)"`, local...), number(`max_connections=(\d+)`, local...)},
+		"k8s, advice": {number(`HUB_DB_PODS:=(\d+)`, "deploy", "compose", "postgres.sh"),
+			number("`max_connections` of (\\d+)", "k8s", "README.md")},
 	} {
 		if need := tt.processes*one + 3; need > tt.most {
 			t.Errorf("%s: %d processes of each service may have %d connections, and the server has %d", what, tt.processes, need, tt.most)
 		}
 	}
-	if pods, most := number(`HUB_DB_PODS:=(\d+)`, "deploy", "compose", "postgres.sh"), number(`maxReplicas: (\d+)`, "k8s", "components", "service", "autoscaler.yaml"); pods != most+1 {
+	if pods, most := number(
+		`HUB_DB_PODS:=(\d+)`,
+		"deploy",
+		"compose",
+		"postgres.sh",
+	), number(
+		`maxReplicas: (\d+)`,
+		"k8s",
+		"components",
+		"service",
+		"autoscaler.yaml",
+	); pods != most+1 {
 		t.Errorf("postgres.sh has room for %d pods of each service, and there may be %d and one more", pods, most)
 	}
 }

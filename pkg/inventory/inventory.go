@@ -80,6 +80,13 @@ const Development = "dev"
 // Image is the name of its container image at a version, as 1.2.3 or Development, without the registry.
 func (s Service) Image(version string) string { return "hub/" + s.Name + ":" + version }
 
+// Client is the module of the program for people and scripts, and ClientProgram its package. It is released as a service is,
+// with a changelog and a tag of its own; but nothing deploys it, so it is not in the list and has no image.
+const (
+	Client        = "client"
+	ClientProgram = "./services/client/cmd/hub"
+)
+
 // Role is what it logs in to the write store as.
 func (s Service) Role() string { return postgres.ServiceRole(s.Name) }
 
@@ -129,6 +136,8 @@ func Load(root string) (Inventory, error) {
 // names are those that a folder, a host and, with _ for -, a role can have.
 var names = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
+// parse reads the list and refuses what cannot be: an unknown field or need, a name twice, a call to oneself or to
+// the edge.
 func parse(b []byte) (Inventory, error) {
 	var file struct {
 		Services Inventory `json:"services"`

@@ -64,6 +64,7 @@ func SettingsOf(root string, s Service) (Settings, error) {
 	return all, nil
 }
 
+// read adds the settings of one source file. It looks for the tag env of struct fields.
 func (s *Settings) read(path string) error {
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 	if err != nil {

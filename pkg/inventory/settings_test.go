@@ -13,8 +13,9 @@ import (
 func TestSettingsAreThoseOfTheProgram(t *testing.T) {
 	root := hubtest.Root(t)
 	for name, want := range map[string][]inventory.Setting{
-		"gateway":        {{Name: "HUB_REDIS_URL", Required: true, Secret: true}, {Name: "HUB_TRUSTED_PROXY_HOPS", Default: "0"}},
-		"query":          {{Name: "HUB_SOURCE_DSN", Secret: true}, {Name: "HUB_SOURCE_DSNS", Secret: true}, {Name: "MCP_MAX_ROW_LIMIT", Default: "1000"}},
+		"gateway": {{Name: "HUB_REDIS_URL", Required: true, Secret: true}, {Name: "HUB_TRUSTED_PROXY_HOPS", Default: "0"}},
+		"query": {{Name: "HUB_SOURCE_DSN", Secret: true}, {Name: "HUB_SOURCE_DSNS", Secret: true},
+			{Name: "MCP_MAX_ROW_LIMIT", Default: "1000"}},
 		"review-control": {{Name: "HUB_SMTP_PASSWORD", Secret: true}, {Name: "HUB_SMTP_ADDR", Required: true}},
 		"payments":       {{Name: "HUB_SECRETS_KEYSET", Required: true, Secret: true}},
 	} {
@@ -43,7 +44,11 @@ func TestSettingsAreThoseOfTheProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s, err := inventory.SettingsOf(root, admin); err != nil || !slices.Contains(s.Migrate, inventory.Setting{Name: "HUB_AUDIT_RETENTION", Default: "400d"}) {
+	if s, err := inventory.SettingsOf(
+		root,
+		admin,
+	); err != nil ||
+		!slices.Contains(s.Migrate, inventory.Setting{Name: "HUB_AUDIT_RETENTION", Default: "400d"}) {
 		t.Errorf("%+v, %v", s.Migrate, err)
 	}
 }

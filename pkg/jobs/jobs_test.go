@@ -49,7 +49,12 @@ type house struct {
 func newHouse(t *testing.T) house {
 	t.Helper()
 	store := hubtest.WriteStore(t)
-	if err := postgres.Migrate(t.Context(), store.OwnerURL, "authoring", fstest.MapFS{"00001_none.sql": {Data: []byte("-- +goose Up\nSELECT 1;")}}); err != nil {
+	if err := postgres.Migrate(
+		t.Context(),
+		store.OwnerURL,
+		"authoring",
+		fstest.MapFS{"00001_none.sql": {Data: []byte("-- +goose Up\nSELECT 1;")}},
+	); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
@@ -191,7 +196,11 @@ func TestTheSameInstanceTakesOver(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.add(time.Time{}, nil, greet{"mine"}, greet{"theirs"})
-	if _, err := h.Exec(t.Context(), `UPDATE authoring.river_job SET state = 'running', attempt = 1, attempted_at = now(), attempted_by = ARRAY['x', CASE args ->> 'name' WHEN 'mine' THEN 'me' ELSE 'they' END]`); err != nil {
+	if _, err := h.Exec(
+		t.Context(),
+		`UPDATE authoring.river_job SET state = 'running', attempt = 1, attempted_at = now(), attempted_by = ARRAY['x', `+
+			`CASE args ->> 'name' WHEN 'mine' THEN 'me' ELSE 'they' END]`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	var abandoned, ran sync.Map
@@ -245,10 +254,12 @@ func TestQueuesTellHowTheyAre(t *testing.T) {
 	h.add(time.Now().Add(time.Hour), nil, wave{})
 	for _, sql := range []string{
 		`UPDATE authoring.river_job SET scheduled_at = now() - interval '5 minutes' WHERE args ->> 'name' = '1'`,
-		`UPDATE authoring.river_job SET state = 'retryable', scheduled_at = now() - interval '10 minutes', priority = 3 WHERE args ->> 'name' = '2'`,
+		`UPDATE authoring.river_job SET state = 'retryable', scheduled_at = now() - interval '10 minutes', priority = 3 ` +
+			`WHERE args ->> 'name' = '2'`,
 		`UPDATE authoring.river_job SET state = 'running', scheduled_at = now() - interval '20 minutes' WHERE args ->> 'name' = '3'`,
 		`UPDATE authoring.river_job SET state = 'discarded', finalized_at = now() WHERE args ->> 'name' = '4'`,
-		`INSERT INTO authoring.river_leader (name, leader_id, elected_at, expires_at) VALUES ('default', 'me', now(), now() + interval '1 minute')`,
+		`INSERT INTO authoring.river_leader (name, leader_id, elected_at, expires_at) VALUES ('default', 'me', now(), now() ` +
+			`+ interval '1 minute')`,
 	} {
 		if _, err := h.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
@@ -270,8 +281,21 @@ func TestQueuesTellHowTheyAre(t *testing.T) {
 			got[name] = r.Value
 		}
 	}
-	want := map[string]float64{"hub.jobs.leader": 1, "hub.jobs.lag default": 600, "hub.jobs.due default": 2, "hub.jobs.running default": 1, "hub.jobs.discarded default": 1,
-		"hub.jobs.lag waves": 0, "hub.jobs.due waves": 1, "hub.jobs.running waves": 0, "hub.jobs.discarded waves": 0, "hub.jobs.lag empty": 0, "hub.jobs.due empty": 0, "hub.jobs.running empty": 0, "hub.jobs.discarded empty": 0}
+	want := map[string]float64{
+		"hub.jobs.leader":            1,
+		"hub.jobs.lag default":       600,
+		"hub.jobs.due default":       2,
+		"hub.jobs.running default":   1,
+		"hub.jobs.discarded default": 1,
+		"hub.jobs.lag waves":         0,
+		"hub.jobs.due waves":         1,
+		"hub.jobs.running waves":     0,
+		"hub.jobs.discarded waves":   0,
+		"hub.jobs.lag empty":         0,
+		"hub.jobs.due empty":         0,
+		"hub.jobs.running empty":     0,
+		"hub.jobs.discarded empty":   0,
+	}
 	if !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -24,7 +24,7 @@ GRANT EXECUTE ON FUNCTION %[1]s.river_job_state_in_bitmask(bit, %[1]s.river_job_
 // Migrate is the step of River's tables, after the service's own migrations. River's migrations do not wait for one another.
 func Migrate(ctx context.Context, ownerURL, service string) error {
 	schema, role := postgres.Schema(service), postgres.ServiceRole(service)
-	return postgres.Alone(ctx, ownerURL, schema, func(ctx context.Context, owner *pgx.ConnConfig) error {
+	return postgres.WithMigrationLock(ctx, ownerURL, schema, func(ctx context.Context, owner *pgx.ConnConfig) error {
 		config, err := pgxpool.ParseConfig(ownerURL)
 		if err != nil {
 			return err

@@ -25,8 +25,8 @@ const (
 	stopTakes = 6 * time.Second
 	// longestRetry bounds the wait after a job failed.
 	longestRetry = 5 * time.Minute
-	// kept is how long a finished job is kept: what it did is in the service's own tables.
-	kept = time.Hour
+	// retention is how long a finished job is kept: what it did is in the service's own tables.
+	retention = time.Hour
 	// pooledPoll is the time between two looks for jobs where nobody is told of them.
 	pooledPoll = 250 * time.Millisecond
 	// maxInstance is the longest name that River takes.
@@ -161,8 +161,8 @@ func (r Runner) client() (*river.Client[pgx.Tx], error) {
 	}
 	return river.NewClient(riverpgxv5.New(r.Pool), &river.Config{
 		ID: r.Instance, Schema: r.Schema, Logger: r.Logger, Workers: workers, Queues: queues, PeriodicJobs: periodic,
-		JobTimeout: r.Timeout, RescueStuckJobsAfter: r.Timeout + rescueRest, SoftStopTimeout: stopTakes, RetryPolicy: patient{},
-		CompletedJobRetentionPeriod: kept, CancelledJobRetentionPeriod: kept,
+		JobTimeout: r.Timeout, RescueStuckJobsAfter: r.Timeout + rescueRest, SoftStopTimeout: stopTakes, RetryPolicy: retryPolicy{},
+		CompletedJobRetentionPeriod: retention, CancelledJobRetentionPeriod: retention,
 		// Behind a pooler nobody hears that there is a job: it is looked for more often.
 		PollOnly: pooled,
 		// Only an owner may rebuild an index.
@@ -170,11 +170,11 @@ func (r Runner) client() (*river.Client[pgx.Tx], error) {
 	})
 }
 
-// patient is the wait after a job failed: a second at first, doubling. River gives a job up that
+// retryPolicy is the wait after a job failed: a second at first, doubling. River gives a job up that
 // has failed 25 times; what then misses its job is for a Periodic one to find.
-type patient struct{}
+type retryPolicy struct{}
 
 // NextRetry implements river.ClientRetryPolicy.
-func (patient) NextRetry(job *rivertype.JobRow) time.Time {
+func (retryPolicy) NextRetry(job *rivertype.JobRow) time.Time {
 	return time.Now().Add(min(time.Second<<min(max(job.Attempt-1, 0), 10), longestRetry))
 }

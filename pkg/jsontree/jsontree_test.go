@@ -24,7 +24,8 @@ func TestMembers(t *testing.T) {
 			t.Errorf("%s: %s, %v", object, got.String(), err)
 		}
 	}
-	for _, none := range []string{"", " ", "null", "1", `"a"`, `[{"a":1}]`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,}`, `{"a":1}}`, `{"a":1} {}`, `{a:1}`} {
+	for _, none := range []string{"", " ", "null", "1", `"a"`, `[{"a":1}]`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,}`, `{"a":1}}`,
+		`{"a":1} {}`, `{a:1}`} {
 		if members, err := jsontree.Members([]byte(none)); err == nil || members != nil {
 			t.Errorf("%q has the members %v", none, members)
 		}

@@ -132,6 +132,7 @@ func relocate(dir string, who account) (string, error) {
 	return place, os.Symlink(place, dir)
 }
 
+// pathHash tells directories apart in names that have to be short.
 func pathHash(path string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(path)))[:12]
 }
@@ -147,6 +148,7 @@ func socketPath(dir string) string {
 	return filepath.Join("/tmp", "hub-run-"+pathHash(dir))
 }
 
+// socketDir makes the directory of the sockets for the account alone. It refuses one that another user has made.
 func socketDir(dir string, who account) (string, error) {
 	path := socketPath(dir)
 	if err := who.own(path); err != nil {

@@ -25,6 +25,7 @@ func find(names ...string) (string, error) {
 	return "", fmt.Errorf("program %s not found", names[0])
 }
 
+// executable tells whether a path is a program.
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0

@@ -40,8 +40,10 @@ func prepareConsul(_ context.Context, s *Server) error {
 	return copyProgram(program, consulCopy(s))
 }
 
+// consulCopy is where a copy of the program lies that the agent's user can reach.
 func consulCopy(s *Server) string { return filepath.Join(s.dir, "consul-"+ConsulVersion) }
 
+// copyProgram copies a program with the right to run it.
 func copyProgram(from, to string) error {
 	src, err := os.Open(from)
 	if err != nil {
@@ -87,6 +89,7 @@ func consulCommand(s *Server) ([]string, error) {
 		"-disable-host-node-id", "-log-level", "warn"}, nil
 }
 
+// consulReady wants this agent, and not another one at the port, to have elected a leader.
 func consulReady(ctx context.Context, s *Server) error {
 	var self struct{ Config struct{ NodeName string } }
 	if err := getJSON(ctx, "http://"+s.Addr()+"/v1/agent/self", &self); err != nil {
@@ -105,6 +108,7 @@ func consulReady(ctx context.Context, s *Server) error {
 	return nil
 }
 
+// getJSON decodes what a GET answers with 200.
 func getJSON(ctx context.Context, url string, into any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -53,7 +53,15 @@ func TestSourceUsersMayDoWhatTheyShould(t *testing.T) {
 	if err := m.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := openMySQL(t, m.DSN(src.Reader, src.ReaderPassword, src.Database)).QueryRow("SELECT COUNT(*) FROM t").Scan(&n); err != nil || n != 3 {
+	if err := openMySQL(
+		t,
+		m.DSN(src.Reader, src.ReaderPassword, src.Database),
+	).QueryRow(
+		"SELECT COUNT(*) FROM t",
+	).Scan(
+		&n,
+	); err != nil ||
+		n != 3 {
 		t.Errorf("rows after the crash = %d, %v; want 3", n, err)
 	}
 	if err := m.DropSource(t.Context(), src); err != nil {

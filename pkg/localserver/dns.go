@@ -40,8 +40,10 @@ func StartDNS(ctx context.Context, o Options, records ...SRV) (*DNS, error) {
 	return &DNS{s}, nil
 }
 
+// dnsConfig is the path of the configuration.
 func dnsConfig(s *Server) string { return filepath.Join(s.dir, "dnsmasq.conf") }
 
+// zoneOf is the configuration of the records. The TXT record tells that the server answers.
 func zoneOf(records []SRV) string {
 	var b strings.Builder
 	b.WriteString("local=/hub.test/\ntxt-record=ready.hub.test,yes\n")

@@ -72,6 +72,7 @@ func ReadMail(raw []byte) (Mail, error) {
 	return m, m.read(m.Header.Get, message.Body, 0)
 }
 
+// decoded is a header's text without encoded words; as it came where it cannot be decoded.
 func decoded(text string) string {
 	if plain, err := new(mime.WordDecoder).DecodeHeader(text); err == nil {
 		return plain

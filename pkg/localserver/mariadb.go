@@ -26,6 +26,7 @@ func StartMariaDB(ctx context.Context, o Options) (*MariaDB, error) {
 	})
 }
 
+// startMariaDB starts the system's MariaDB, or the one beside it: they differ in how they are prepared and called.
 func startMariaDB(ctx context.Context, o Options, prepare func(context.Context, *Server) error,
 	command func(*Server) ([]string, error)) (*MariaDB, error) {
 	admin, err := administrator()
@@ -40,8 +41,10 @@ func startMariaDB(ctx context.Context, o Options, prepare func(context.Context, 
 	return &MariaDB{SourceServer{s, admin}}, nil
 }
 
+// sourceConfig is the path of the configuration of MariaDB and MySQL.
 func sourceConfig(s *Server) string { return filepath.Join(s.dir, "my.cnf") }
 
+// socket is where their administrator connects.
 func (s *Server) socket() string { return filepath.Join(s.sockets, "my.sock") }
 
 // prepareMariaDB writes the configuration and, the first time, the system tables.
@@ -81,43 +84,51 @@ func (s *Server) makeData(do func(making string) error) error {
 
 // writeMariaDBConfig writes the configuration, with lines of one's own at its end.
 func writeMariaDBConfig(s *Server, own string) error {
-	files := filepath.Join(s.dir, "files")   // secure_file_priv: an empty place, nothing to read or overwrite
-	temporary := filepath.Join(s.dir, "tmp") // of its own: a server that starts deletes what it finds there
-	for _, dir := range []string{files, temporary} {
-		if err := s.who.own(dir); err != nil {
-			return err
-		}
+	files := filepath.Join(s.dir, "files") // secure_file_priv: an empty place, nothing to read or overwrite
+	if err := s.who.own(files); err != nil {
+		return err
 	}
-	pool, more := "512M", ""
+	more := ""
 	if s.opts.Fast {
-		pool, more = "64M", "innodb_doublewrite = 0\ninnodb_log_file_size = 16M\n"
+		more = "innodb_doublewrite = 0\ninnodb_log_file_size = 16M\n"
 	}
 	if s.opts.ServerID > 0 {
 		more += fmt.Sprintf("server_id = %d\nlog_bin = binlog\nlog_slave_updates = 1\nbinlog_format = row\nslave_net_timeout = 4\n",
 			s.opts.ServerID)
 	}
-	data := filepath.Join(s.dir, "data")
-	config := fmt.Sprintf(`[mariadbd]
+	return writeSourceConfig(s, "mariadbd", "secure_file_priv = "+files+`
+character_set_server = utf8mb4
+# Tells emoji apart, as MySQL 8's default collation does; MariaDB's default does not.
+collation_server = utf8mb4_unicode_520_ci
+`+more+own)
+}
+
+// writeSourceConfig writes what MariaDB and MySQL have in common, with further lines at its end.
+func writeSourceConfig(s *Server, section, more string) error {
+	temporary := filepath.Join(s.dir, "tmp") // of its own: a server that starts deletes what it finds there
+	if err := s.who.own(temporary); err != nil {
+		return err
+	}
+	pool := "512M"
+	if s.opts.Fast {
+		pool = "64M"
+	}
+	return writeFile(sourceConfig(s), fmt.Sprintf(`[%s]
 datadir = %s
 socket = %s
 pid_file = %s
 bind_address = 127.0.0.1
 port = %d
 skip_name_resolve = 1
-character_set_server = utf8mb4
-# Tells emoji apart, as MySQL 8's default collation does; MariaDB's default does not.
-collation_server = utf8mb4_unicode_520_ci
 default_time_zone = "+00:00"
 local_infile = 0
-secure_file_priv = %s
 tmpdir = %s
 performance_schema = 0
 max_connections = 400
 innodb_buffer_pool_size = %s
 # Survives the end of the process; a power cut may cost a second of sample data.
 innodb_flush_log_at_trx_commit = 2
-%s`, data, filepath.Join(s.sockets, "my.sock"), filepath.Join(s.dir, "my.pid"), s.port, files, temporary, pool, more+own)
-	return writeFile(sourceConfig(s), config, s.who)
+%s`, section, filepath.Join(s.dir, "data"), s.socket(), filepath.Join(s.dir, "my.pid"), s.port, temporary, pool, more), s.who)
 }
 
 // administrator is the name of this process's operating system user.

@@ -50,8 +50,10 @@ func StartBouncer(ctx context.Context, o BouncerOptions) (*Bouncer, error) {
 	return &Bouncer{s}, nil
 }
 
+// bouncerConfig is the path of the configuration.
 func bouncerConfig(s *Server) string { return filepath.Join(s.dir, "pgbouncer.ini") }
 
+// prepareBouncer writes the configuration with the users' passwords, in files of the account's own.
 func prepareBouncer(s *Server, o BouncerOptions) error {
 	users := filepath.Join(s.dir, "users.txt")
 	quote := func(text string) string { return `"` + strings.ReplaceAll(text, `"`, `""`) + `"` }

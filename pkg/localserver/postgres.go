@@ -44,6 +44,7 @@ func StartPostgres(ctx context.Context, o Options) (*Postgres, error) {
 	return &Postgres{s}, nil
 }
 
+// postgresData is the cluster's directory.
 func postgresData(s *Server) string { return filepath.Join(s.dir, "data") }
 
 // preparePostgres makes the cluster the first time and clears what a killed server left.
@@ -76,6 +77,7 @@ func preparePostgres(ctx context.Context, s *Server) error {
 	return os.Rename(making, data)
 }
 
+// postgresCommand runs the version of PostgreSQL that made the data: another one refuses them.
 func postgresCommand(s *Server) ([]string, error) {
 	version, err := os.ReadFile(filepath.Join(postgresData(s), "PG_VERSION"))
 	if err != nil {
@@ -109,6 +111,7 @@ func (p *Postgres) URL(user, password, db string) string {
 	return userURL(p.Server, user, password, db)
 }
 
+// userURL is a connection URL over TCP. Nothing is encrypted on the machine's own address.
 func userURL(s *Server, user, password, db string) string {
 	return (&url.URL{
 		Scheme: "postgres", User: url.UserPassword(user, password), Host: s.Addr(), Path: "/" + db,

@@ -175,7 +175,21 @@ func (p *Process) Resume() error {
 
 // until polls check till it succeeds, the process ends or ctx does.
 func (p *Process) until(ctx context.Context, check func() error) error {
-	tick := time.NewTicker(10 * time.Millisecond)
+	err := Poll(ctx, p, 10*time.Millisecond, check)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w (last output: %s)", err, p.tail)
+	}
+	return err
+}
+
+// Poll is the one way to wait here: it repeats check with a pause until that returns nil. It ends with an error when ctx ends, which
+// wraps what check said last, and when the process does, where there is one.
+func Poll(ctx context.Context, p *Process, pause time.Duration, check func() error) error {
+	var ended <-chan struct{} // nil, which never ends, without a process
+	if p != nil {
+		ended = p.done
+	}
+	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
 		err := check()
@@ -183,10 +197,10 @@ func (p *Process) until(ctx context.Context, check func() error) error {
 			return nil
 		}
 		select {
-		case <-p.done:
+		case <-ended:
 			return p.Err()
 		case <-ctx.Done():
-			return fmt.Errorf("not ready: %w (last output: %s)", err, p.tail)
+			return fmt.Errorf("not ready: %w", err)
 		case <-tick.C:
 		}
 	}

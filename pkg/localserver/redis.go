@@ -33,7 +33,8 @@ func StartRedis(ctx context.Context, o Options) (*Redis, error) {
 		// Over the socket: on the TCP port another server might answer while ours is
 		// about to find it taken.
 		ready: func(ctx context.Context, s *Server) error {
-			return (&Redis{s}).do(ctx, "unix", redisSocket(s), "PING")
+			_, err := talk(ctx, "unix", redisSocket(s), (&Redis{s}).login(), "PING")
+			return err
 		},
 		stop: syscall.SIGTERM,
 	})
@@ -43,8 +44,10 @@ func StartRedis(ctx context.Context, o Options) (*Redis, error) {
 	return &Redis{s}, nil
 }
 
+// redisConfig is the path of the configuration.
 func redisConfig(s *Server) string { return filepath.Join(s.dir, "redis.conf") }
 
+// redisSocket is the path of the unix socket.
 func redisSocket(s *Server) string { return filepath.Join(s.sockets, "redis.sock") }
 
 // prepareRedis writes the configuration: a file, so that the password is not on a command
@@ -84,13 +87,7 @@ func RedisUsers(file []byte, password func(user string) string) string {
 
 // URL is the connection URL of a logical database, for whoever may do everything.
 func (r *Redis) URL(db int) string {
-	switch {
-	case r.opts.Users != "":
-		return r.UserURL(RedisOperator, r.opts.Password, db)
-	case r.opts.Password != "":
-		return r.UserURL("", r.opts.Password, db)
-	}
-	return (&url.URL{Scheme: "redis", Host: r.Addr(), Path: fmt.Sprintf("/%d", db)}).String()
+	return (&url.URL{Scheme: "redis", User: r.login(), Host: r.Addr(), Path: fmt.Sprintf("/%d", db)}).String()
 }
 
 // UserURL is the connection URL of a logical database for a user.
@@ -98,94 +95,70 @@ func (r *Redis) UserURL(user, password string, db int) string {
 	return (&url.URL{Scheme: "redis", User: url.UserPassword(user, password), Host: r.Addr(), Path: fmt.Sprintf("/%d", db)}).String()
 }
 
-// Do sends inline commands and wants a status or an integer as the answer to each: enough
-// for PING, FLUSHDB or PUBLISH without a client library.
+// login is who may do everything, nil where that is everybody.
+func (r *Redis) login() *url.Userinfo {
+	switch {
+	case r.opts.Users != "":
+		return url.UserPassword(RedisOperator, r.opts.Password)
+	case r.opts.Password != "":
+		return url.UserPassword("", r.opts.Password)
+	}
+	return nil
+}
+
+// Do sends inline commands, as PING, FLUSHDB or PUBLISH, for whoever may do everything. Package redis is for programs.
 func (r *Redis) Do(ctx context.Context, commands ...string) error {
-	return r.do(ctx, "tcp", r.Addr(), commands...)
+	_, err := talk(ctx, "tcp", r.Addr(), r.login(), commands...)
+	return err
 }
 
-// Ask sends one inline command and returns its answer: a status, an integer or a text.
-func (r *Redis) Ask(ctx context.Context, command string) (answer string, err error) {
-	err = r.talk(ctx, "tcp", r.Addr(), func(kind byte, line string, rest *bufio.Reader) error {
-		answer = line
-		if kind != '$' {
-			return nil
-		}
-		size, err := strconv.Atoi(line)
-		if err != nil || size < 0 {
-			return err
-		}
-		b := make([]byte, size+len("\r\n"))
-		_, err = io.ReadFull(rest, b)
-		answer = string(b[:size])
-		return err
-	}, command)
-	return answer, err
+// Ask sends one inline command as Do does and returns its answer: a status, an integer or a text.
+func (r *Redis) Ask(ctx context.Context, command string) (string, error) {
+	return talk(ctx, "tcp", r.Addr(), r.login(), command)
 }
 
-func (r *Redis) do(ctx context.Context, network, addr string, commands ...string) error {
-	return r.talk(ctx, network, addr, func(kind byte, line string, _ *bufio.Reader) error {
-		if kind != '+' && kind != ':' {
-			return fmt.Errorf("redis: %c%s", kind, line)
-		}
-		return nil
-	}, commands...)
-}
-
-// AskRedis sends one inline command as the user of a connection URL and returns the first line of its answer.
-func AskRedis(ctx context.Context, userURL, command string) (answer string, err error) {
+// AskRedis is Ask for the user of a connection URL.
+func AskRedis(ctx context.Context, userURL, command string) (string, error) {
 	u, err := url.Parse(userURL)
 	if err != nil {
 		return "", err
 	}
-	commands := []string{command}
-	if password, _ := u.User.Password(); password != "" {
-		commands = []string{"AUTH " + u.User.Username() + " " + password, command}
-	}
-	err = talk(ctx, "tcp", u.Host, func(_ byte, line string, _ *bufio.Reader) error { answer = line; return nil }, commands...)
-	return answer, err
+	return talk(ctx, "tcp", u.Host, u.User, command)
 }
 
-// talk sends inline commands for whoever may do everything.
-func (r *Redis) talk(ctx context.Context, network, addr string, heard func(kind byte, line string, rest *bufio.Reader) error,
-	commands ...string) error {
-	switch {
-	case r.opts.Users != "":
-		commands = append([]string{"AUTH " + RedisOperator + " " + r.opts.Password}, commands...)
-	case r.opts.Password != "":
-		commands = append([]string{"AUTH " + r.opts.Password}, commands...)
+// talk logs in, sends inline commands one after the other and returns the last answer; of a list its length alone.
+func talk(ctx context.Context, network, addr string, login *url.Userinfo, commands ...string) (answer string, err error) {
+	if password, _ := login.Password(); password != "" {
+		commands = append([]string{strings.Join(strings.Fields("AUTH "+login.Username()+" "+password), " ")}, commands...)
 	}
-	return talk(ctx, network, addr, heard, commands...)
-}
-
-// talk sends inline commands and hands over the first line of each answer, by its kind.
-func talk(ctx context.Context, network, addr string, heard func(kind byte, line string, rest *bufio.Reader) error,
-	commands ...string) error {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, network, addr)
+	conn, err := new(net.Dialer).DialContext(ctx, network, addr)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer conn.Close()
 	if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		return err
+		return "", err
 	}
 	answers := bufio.NewReader(conn)
 	for _, c := range commands {
 		if _, err := fmt.Fprintf(conn, "%s\r\n", c); err != nil {
-			return err
+			return "", err
 		}
-		answer, err := answers.ReadString('\n')
+		line, err := answers.ReadString('\n')
 		if err != nil {
-			return err
+			return "", err
 		}
-		kind, line := answer[0], strings.TrimSpace(answer[1:])
-		if kind == '-' {
-			return fmt.Errorf("redis: %s", line)
-		}
-		if err := heard(kind, line, answers); err != nil {
-			return err
+		answer = strings.TrimSpace(line[1:])
+		switch size, _ := strconv.Atoi(answer); {
+		case line[0] == '-':
+			return "", fmt.Errorf("redis: %s", answer)
+		case line[0] == '$' && size >= 0: // a text, of which the line is the size
+			text := make([]byte, size+len("\r\n"))
+			if _, err := io.ReadFull(answers, text); err != nil {
+				return "", err
+			}
+			answer = string(text[:size])
 		}
 	}
-	return nil
+	return answer, nil
 }

@@ -2,6 +2,7 @@ package localserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -51,20 +52,17 @@ func JoinRedis(ctx context.Context, masters []*Redis, replica *Redis) error {
 	})
 }
 
-// await asks the nodes until all agree.
+// await asks the nodes, one after the other, until each has agreed.
 func await(ctx context.Context, nodes []*Redis, agrees func(*Redis) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, startLimit)
 	defer cancel()
-	for len(nodes) > 0 {
-		if agrees(nodes[0]) {
+	return Poll(ctx, nil, 10*time.Millisecond, func() error {
+		for len(nodes) > 0 && agrees(nodes[0]) {
 			nodes = nodes[1:]
-			continue
 		}
-		select {
-		case <-time.After(10 * time.Millisecond):
-		case <-ctx.Done():
-			return fmt.Errorf("the Redis cluster does not come about: %w", ctx.Err())
+		if len(nodes) > 0 {
+			return errors.New("the Redis cluster does not come about")
 		}
-	}
-	return nil
+		return nil
+	})
 }

@@ -3,8 +3,25 @@
 // caller's choice. Tests use it through package hubtest; the local stack (scripts/stack)
 // uses it directly, which is why it does not import "testing".
 //
-// A server is a child of the calling process and on Linux dies with it. Starting on a
+// It works on Linux alone. A server is a child of the calling process and dies with it. Starting on a
 // directory that already holds data takes the data over, also after a crash.
+//
+// What there is, and where each is from:
+//
+//	StartMariaDB              the system's package mariadb-server; the sample and most tests lie on it
+//	StartMySQL                MySQL of Debian's next release, side by side (sidebyside.go); tests alone
+//	StartSideBySideMariaDB    MariaDB of that release; tests alone
+//	StartPostgres             the system's postgresql, the newest version or the one that made the data
+//	StartRedis, JoinRedis     the system's redis-server, alone or as a cluster
+//	StartBouncer              the system's pgbouncer, in transaction mode; tests alone
+//	StartDNS                  the system's dnsmasq with service records; tests alone
+//	StartConsul               an agent that scripts/consul builds
+//	StartSMTP                 in this process: it keeps mails as files, and delivers none
+//
+// Each is a flavor of Server: how to prepare its directory, its command line, how to ask whether
+// it is ready, and the signal that asks it to end. Server.Start is the one way to start a server
+// process and Poll the one way to wait for it. A server that fails to start says so with the end
+// of its own output.
 //
 // The package knows nothing of Hub's services; it refuses to manage servers that it did
 // not start.
@@ -115,6 +132,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
+// try starts the server once, at the fixed port or a free one.
 func (s *Server) try(ctx context.Context, fixed bool) (err error) {
 	if !fixed {
 		if s.port, err = FreePort(); err != nil {

@@ -123,6 +123,7 @@ func (s *SMTP) Stop(ctx context.Context) error {
 	return s.end(func(server *smtp.Server) error { return server.Shutdown(ctx) })
 }
 
+// end ends the server in one of two ways, and waits until no session keeps a message.
 func (s *SMTP) end(how func(*smtp.Server) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,6 +145,7 @@ func (s *SMTP) revive(server *smtp.Server) {
 	s.alive = server
 }
 
+// session begins a connection; the hook may refuse it.
 func (s *SMTP) session(c *smtp.Conn) (smtp.Session, error) {
 	x := &smtpSession{server: s, conn: c, allowed: s.o.User == ""}
 	return x, x.hook(s.o.Hooks.Connect)
@@ -209,6 +211,7 @@ func (x *smtpSession) Rcpt(to string, _ *smtp.RcptOptions) error {
 	return nil
 }
 
+// bound is a hook with its address, nil where there is no hook.
 func bound(run func(string) error, address string) func() error {
 	if run == nil {
 		return nil

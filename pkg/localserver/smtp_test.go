@@ -47,7 +47,8 @@ func TestSMTPKeepsWholeMessages(t *testing.T) {
 	}
 	names, _ := MailFiles(dir)
 	m, err := OpenMail(dir, names[0])
-	if err != nil || m.Subject != "ü" || m.Text != "Hello\r\n.dot\r\n" || m.DeliveredTo != "kim@partner.example" || m.Header.Get("Return-Path") != "<hub@hub.example>" {
+	if err != nil || m.Subject != "ü" || m.Text != "Hello\r\n.dot\r\n" || m.DeliveredTo != "kim@partner.example" ||
+		m.Header.Get("Return-Path") != "<hub@hub.example>" {
 		t.Errorf("%+v, %v", m, err)
 	}
 	if err := deliver(s.Addr(), "later@partner.example", "x"); err == nil || !strings.HasPrefix(err.Error(), "451") || count() != 1 {
@@ -104,7 +105,13 @@ func TestSMTPAsksWhoIsThere(t *testing.T) {
 		t.Error(err)
 	}
 	for password, code := range map[string]string{"wrong": "535", "secret": ""} {
-		err := smtp.SendMail(s.Addr(), smtp.PlainAuth("", "hub", password, "127.0.0.1"), "a@b.example", []string{"c@d.example"}, []byte("x"))
+		err := smtp.SendMail(
+			s.Addr(),
+			smtp.PlainAuth("", "hub", password, "127.0.0.1"),
+			"a@b.example",
+			[]string{"c@d.example"},
+			[]byte("x"),
+		)
 		if code == "" != (err == nil) || err != nil && !strings.HasPrefix(err.Error(), code) {
 			t.Errorf("%s: %v", password, err)
 		}

@@ -102,8 +102,10 @@ func execScript(ctx context.Context, adminDSN, database, script string) error {
 	return err
 }
 
+// identifier quotes a name for SQL.
 func identifier(s string) string { return "`" + strings.ReplaceAll(s, "`", "``") + "`" }
 
+// literal quotes a text for SQL; the servers read backslashes as escapes.
 func literal(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(s) + "'"
 }

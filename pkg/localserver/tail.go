@@ -14,6 +14,7 @@ type tail struct {
 	buf []byte
 }
 
+// Write keeps the end of all that was written; it never fails.
 func (t *tail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,11 +20,11 @@ const (
 )
 
 // Invisible tells that a character has no shape of its own, or only turns the direction of others.
-func Invisible(r rune) bool { return r > 0x7e && mark(r) != 0 }
+func Invisible(r rune) bool { return r > 0x7e && markOf(r) != 0 }
 
-// mark is the kind of a character that nobody sees, or that looks different everywhere; 0 for
+// markOf is the kind of a character that nobody sees, or that looks different everywhere; 0 for
 // all others.
-func mark(r rune) rune {
+func markOf(r rune) rune {
 	switch {
 	case r == 0xAD, r == 0x34F, r == 0x61C, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5, r == 0x2800, r == 0x3164, r == 0xFEFF,
 		r == 0xFFA0, r >= 0x180B && r <= 0x180F, r >= 0x200B && r <= 0x200F, r >= 0x2028 && r <= 0x202E, r >= 0x2060 && r <= 0x206F,
@@ -46,8 +46,8 @@ func mark(r rune) rune {
 
 // visible is the text without the characters that nobody sees, which it notes. Those that belong to
 // the script around them stay: joiners in emoji and Indic or Arabic words, flags of regions.
-func visible(text string, l *ledger) string {
-	if plain(text) {
+func visible(text string, l *removals) string {
+	if hasNoMarks(text) {
 		return text
 	}
 	var kept strings.Builder
@@ -55,7 +55,7 @@ func visible(text string, l *ledger) string {
 	first, count := map[rune]int{}, map[rune]int{}
 	previous, flag, marks := rune(-1), false, 0
 	for at, c := range text {
-		kind := mark(c)
+		kind := markOf(c)
 		if unicode.In(c, unicode.Mn, unicode.Me) {
 			if marks++; marks > mostMarks && kind == 0 {
 				kind = stacked
@@ -65,7 +65,7 @@ func visible(text string, l *ledger) string {
 		}
 		width := utf8.RuneLen(c)
 		next, _ := utf8.DecodeRuneInString(text[at+width:])
-		if kind == 0 || belongs(previous, c, next, flag) {
+		if kind == 0 || isJustified(previous, c, next, flag) {
 			flag = c == blackFlag || flag && kind == tagCharacters
 			previous = c
 			kept.WriteString(text[at : at+width])
@@ -82,11 +82,11 @@ func visible(text string, l *ledger) string {
 	return kept.String()
 }
 
-// plain tells text in which there is nothing to look for.
-func plain(text string) bool {
+// hasNoMarks tells text in which there is nothing to look for.
+func hasNoMarks(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
-			return strings.IndexFunc(text[i:], func(r rune) bool { return mark(r) != 0 || unicode.In(r, unicode.Mn, unicode.Me) }) < 0
+			return strings.IndexFunc(text[i:], func(r rune) bool { return markOf(r) != 0 || unicode.In(r, unicode.Mn, unicode.Me) }) < 0
 		}
 	}
 	return true
@@ -100,8 +100,8 @@ var joining = []*unicode.RangeTable{
 	unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala, unicode.Khmer, unicode.Myanmar, unicode.Mongolian,
 }
 
-// belongs tells that a mark does what it is there for.
-func belongs(previous, c, next rune, flag bool) bool {
+// isJustified tells that a mark does what it is there for.
+func isJustified(previous, c, next rune, flag bool) bool {
 	pictured := func(r rune) bool { return unicode.Is(unicode.So, r) || r >= 0x1F3FB && r <= 0x1F3FF }
 	switch c {
 	case 0x200C, 0x200D:
@@ -125,7 +125,7 @@ func belongs(previous, c, next rune, flag bool) bool {
 // excerpt is what stands around a mark. Tag characters spell a text of their own.
 func excerpt(text string, at int) string {
 	const around = 24
-	if c, _ := utf8.DecodeRuneInString(text[at:]); mark(c) == tagCharacters {
+	if c, _ := utf8.DecodeRuneInString(text[at:]); markOf(c) == tagCharacters {
 		return strings.Map(func(r rune) rune {
 			if r >= 0xE0020 && r < 0xE007F {
 				return r - 0xE0000
@@ -144,14 +144,14 @@ func excerpt(text string, at int) string {
 	return before[start:] + after[:end]
 }
 
-// spelled makes marks visible.
-func spelled(text string) string {
-	if plain(text) {
+// spellOut makes marks visible.
+func spellOut(text string) string {
+	if hasNoMarks(text) {
 		return text
 	}
 	var b strings.Builder
 	for _, c := range text {
-		if mark(c) != 0 {
+		if markOf(c) != 0 {
 			fmt.Fprintf(&b, "[U+%04X]", c)
 		} else {
 			b.WriteRune(c)
@@ -160,35 +160,33 @@ func spelled(text string) string {
 	return b.String()
 }
 
+// markNames are what a reader is told of a mark beside its number, or in place of that for marks of a range.
+var markNames = map[rune]string{
+	0xAD: "soft hyphen", 0x200B: "zero-width space", 0x200C: "zero-width non-joiner", 0x200D: "zero-width joiner",
+	0x200E: "left-to-right mark", 0x200F: "right-to-left mark", 0x61C: "Arabic letter mark",
+	0x2028: "line separator", 0x2029: "paragraph separator",
+	0x202A: "left-to-right embedding", 0x202B: "right-to-left embedding", 0x202C: "end of embedding",
+	0x202D: "left-to-right override", 0x202E: "right-to-left override",
+	0x2060: "word joiner", 0x2066: "left-to-right isolate", 0x2067: "right-to-left isolate", 0x2068: "isolate",
+	0x2069: "end of isolate",
+	0xFEFF: "zero-width no-break space", 0x2800: "Braille blank",
+	0x3164: "Hangul filler", 0x115F: "Hangul filler", 0x1160: "Hangul filler", 0xFFA0: "Hangul filler",
+}
+
+// rangeNames are the names of the marks that are told together.
+var rangeNames = map[rune]string{
+	variationSelectors: "(variation selector that varies nothing)", tagCharacters: "(tag character, which only machines read)",
+	privateUse: "(private use: it looks different everywhere)", controls: "(control)", noncharacters: "(no character)",
+	stacked: "(too many marks on a letter)",
+}
+
+// markName is what a reader is told of a mark: U+200B (zero-width space).
 func markName(kind rune) string {
-	names := map[rune]string{
-		0xAD: "soft hyphen", 0x200B: "zero-width space", 0x200C: "zero-width non-joiner", 0x200D: "zero-width joiner",
-		0x200E: "left-to-right mark", 0x200F: "right-to-left mark", 0x61C: "Arabic letter mark",
-		0x2028: "line separator", 0x2029: "paragraph separator",
-		0x202A: "left-to-right embedding", 0x202B: "right-to-left embedding", 0x202C: "end of embedding",
-		0x202D: "left-to-right override", 0x202E: "right-to-left override",
-		0x2060: "word joiner", 0x2066: "left-to-right isolate", 0x2067: "right-to-left isolate", 0x2068: "isolate",
-		0x2069: "end of isolate",
-		0xFEFF: "zero-width no-break space", 0x2800: "Braille blank",
-		0x3164: "Hangul filler", 0x115F: "Hangul filler", 0x1160: "Hangul filler", 0xFFA0: "Hangul filler",
+	if name := rangeNames[kind]; name != "" {
+		return name
 	}
-	switch kind {
-	case variationSelectors:
-		return "(variation selector that varies nothing)"
-	case tagCharacters:
-		return "(tag character, which only machines read)"
-	case privateUse:
-		return "(private use: it looks different everywhere)"
-	case controls:
-		return "(control)"
-	case noncharacters:
-		return "(no character)"
-	case stacked:
-		return "(too many marks on a letter)"
+	if name := markNames[kind]; name != "" {
+		return fmt.Sprintf("U+%04X (%s)", kind, name)
 	}
-	name := fmt.Sprintf("U+%04X", kind)
-	if names[kind] != "" {
-		name += " (" + names[kind] + ")"
-	}
-	return name
+	return fmt.Sprintf("U+%04X", kind)
 }

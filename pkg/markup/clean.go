@@ -9,7 +9,7 @@ import (
 // cleaner writes what of a tree stays. Tags are closed, and text is escaped: what it writes is
 // read the same way by every program.
 type cleaner struct {
-	*ledger
+	*removals
 	p   *Policy
 	out strings.Builder
 }
@@ -24,11 +24,12 @@ type place struct {
 	link   bool
 }
 
+// inside writes what stays of all below a node.
 func (c *cleaner) inside(n *html.Node, at place) {
 	for child := n.FirstChild; child != nil; child = child.NextSibling {
 		switch child.Type {
 		case html.TextNode:
-			c.out.WriteString(escapeText(visible(child.Data, c.ledger)))
+			c.out.WriteString(escapeText(visible(child.Data, c.removals)))
 		case html.ElementNode:
 			c.element(child, at)
 		case html.CommentNode:
@@ -49,11 +50,12 @@ func (c *cleaner) comment(text string) {
 	}
 }
 
+// element writes what stays of an element: itself with what is in it, another element in its place, or its content alone.
 func (c *cleaner) element(n *html.Node, at place) {
 	name := n.Data
 	switch {
-	case n.Namespace != "" || dropped[name]:
-		if !quiet[name] && !plainMeta(n) {
+	case n.Namespace != "" || droppedElements[name]:
+		if !quietElements[name] && !plainMeta(n) {
 			c.note("<"+name+">", source(n))
 		}
 		return
@@ -61,12 +63,12 @@ func (c *cleaner) element(n *html.Node, at place) {
 		c.picture(n, at)
 		return
 	case !c.p.elements[name]:
-		other, known := become[name]
-		if !quiet[name] {
+		other, known := replacements[name]
+		if !quietElements[name] {
 			c.note("<"+name+">", source(n))
 		}
 		if !known || !c.p.elements[other] {
-			if quiet[name] {
+			if quietElements[name] {
 				c.attributesOf(n)
 			}
 			c.inside(n, at)
@@ -82,7 +84,7 @@ func (c *cleaner) element(n *html.Node, at place) {
 		name = "div"
 	}
 	e := elements[name]
-	inner := place{size: at.size * scaleOf(e, at), mono: at.mono || e.scale == mono, parent: name, link: at.link || name == "a"}
+	inner := place{size: at.size * scaleOf(e, at), mono: at.mono || e.scale == monospaceScale, parent: name, link: at.link || name == "a"}
 	if inner.size < leastFont && inner.size < at.size { // <small> in <small>, or in what is small already
 		if e.kind == inline {
 			c.note("<"+n.Data+">", "too small to be read: "+source(n))
@@ -113,9 +115,10 @@ func (c *cleaner) element(n *html.Node, at place) {
 // leastFont is the size in CSS pixels below which text is too small to be read.
 const leastFont = 8
 
+// scaleOf is the size of an element's font by that around it. A typewriter's font is made smaller once.
 func scaleOf(e element, at place) float64 {
 	switch {
-	case e.scale == 0, e.scale == mono && at.mono:
+	case e.scale == 0, e.scale == monospaceScale && at.mono:
 		return 1
 	}
 	return e.scale
@@ -226,7 +229,7 @@ func (c *cleaner) attributesOf(n *html.Node) {
 // noteAttribute tells of an attribute that is taken out, unless it did nothing.
 func (c *cleaner) noteAttribute(a html.Attribute) {
 	switch {
-	case a.Namespace == "" && idle[a.Key], a.Key == "aria-hidden":
+	case a.Namespace == "" && idleAttributes[a.Key], a.Key == "aria-hidden":
 	case strings.HasPrefix(a.Key, "data-"), strings.HasPrefix(a.Key, "xml"), strings.HasPrefix(a.Key, "item"):
 	default:
 		c.note("attribute "+a.Key, a.Key+`="`+a.Val+`"`)
@@ -238,7 +241,7 @@ func (c *cleaner) noteAttribute(a html.Attribute) {
 func (c *cleaner) picture(n *html.Node, at place) {
 	src, _ := attr(n, "src")
 	alt, _ := attr(n, "alt")
-	alt = strings.Join(strings.Fields(visible(alt, c.ledger)), " ")
+	alt = strings.Join(strings.Fields(visible(alt, c.removals)), " ")
 	clean, ok := c.p.source(src)
 	if !ok || !c.p.elements["img"] {
 		if strings.TrimSpace(src) != "" {

@@ -22,6 +22,7 @@ func Contrast(a, b Color) float64 {
 	return (x + .05) / (y + .05)
 }
 
+// luminance is the relative luminance of WCAG 2, from 0 to 1.
 func (c Color) luminance() float64 {
 	part := func(v uint8) float64 {
 		s := float64(v) / 255

@@ -5,11 +5,11 @@ import (
 	"strconv"
 )
 
-// kind is how an element is laid out: it says what styles mean for it.
-type kind int
+// layout is how an element is laid out: it says what styles mean for it.
+type layout int
 
 const (
-	inline kind = iota
+	inline layout = iota
 	block
 	list
 	item
@@ -23,7 +23,7 @@ const (
 
 // element is what the package knows of one that can stay.
 type element struct {
-	kind kind
+	kind layout
 	// scale is the size of its font by that around it; 0 is 1.
 	scale float64
 	// attributes are those that it can have beside dir, lang and style, each with its form.
@@ -38,8 +38,8 @@ type form func(value string) (string, bool)
 var elements = map[string]element{
 	"a": {}, "b": {}, "cite": {}, "del": {}, "em": {}, "i": {}, "ins": {}, "s": {}, "span": {}, "strike": {}, "strong": {},
 	"u": {}, "var": {},
-	"code": {scale: mono}, "kbd": {scale: mono}, "samp": {scale: mono}, "tt": {scale: mono},
-	"small": {scale: smaller}, "sub": {scale: smaller}, "sup": {scale: smaller},
+	"code": {scale: monospaceScale}, "kbd": {scale: monospaceScale}, "samp": {scale: monospaceScale}, "tt": {scale: monospaceScale},
+	"small": {scale: smallerScale}, "sub": {scale: smallerScale}, "sup": {scale: smallerScale},
 	"font": {attributes: map[string]form{"color": colorForm, "face": familyForm, "size": matching(`^[+-]?[1-7]$`)}},
 
 	"br": {kind: void}, "hr": {kind: void}, "wbr": {kind: void},
@@ -47,7 +47,7 @@ var elements = map[string]element{
 
 	"div": {kind: block, attributes: aligned}, "p": {kind: block, attributes: aligned}, "center": {kind: block},
 	"blockquote": {kind: block},
-	"pre":        {kind: block, scale: mono},
+	"pre":        {kind: block, scale: monospaceScale},
 	"h1":         {kind: block, scale: 2, attributes: aligned}, "h2": {kind: block, scale: 1.5, attributes: aligned},
 	"h3": {kind: block, scale: 1.17, attributes: aligned}, "h4": {kind: block, attributes: aligned},
 	"h5": {kind: block, scale: .83, attributes: aligned}, "h6": {kind: block, scale: .67, attributes: aligned},
@@ -57,51 +57,53 @@ var elements = map[string]element{
 	"table": {kind: table, attributes: map[string]form{"align": matching(`^center$`), "bgcolor": colorForm, "width": measure(1200),
 		"border": matching(`^[0-9]$`), "cellpadding": matching(`^[0-9]{1,2}$`), "cellspacing": matching(`^[0-9]{1,2}$`)}},
 	"tbody": {kind: section},
-	"tr":    {kind: row, attributes: map[string]form{"align": sideways, "valign": upright, "bgcolor": colorForm}},
+	"tr":    {kind: row, attributes: map[string]form{"align": horizontalAlign, "valign": verticalAlign, "bgcolor": colorForm}},
 	"td":    {kind: cell, attributes: cellAttributes}, "th": {kind: cell, attributes: cellAttributes},
 }
 
 const (
-	// mono is what browsers make of a size when the font becomes one of a typewriter.
-	mono    = 13.0 / 16
-	smaller = 1 / 1.2
+	// monospaceScale is what browsers make of a size when the font becomes one of a typewriter.
+	monospaceScale = 13.0 / 16
+	smallerScale   = 1 / 1.2
 )
 
 var (
-	// sideways is no align for pictures and tables: there it lets text flow around them.
-	sideways = matching(`^(?i:left|right|center|justify)$`)
-	upright  = matching(`^(?i:top|middle|bottom|baseline)$`)
-	aligned  = map[string]form{"align": sideways}
+	// horizontalAlign is no align for pictures and tables: there it lets text flow around them.
+	horizontalAlign = matching(`^(?i:left|right|center|justify)$`)
+	verticalAlign   = matching(`^(?i:top|middle|bottom|baseline)$`)
+	aligned         = map[string]form{"align": horizontalAlign}
 
 	cellAttributes = map[string]form{
-		"align": sideways, "valign": upright, "bgcolor": colorForm, "width": measure(1200), "height": measure(400),
+		"align": horizontalAlign, "valign": verticalAlign, "bgcolor": colorForm, "width": measure(1200), "height": measure(400),
 		"colspan": matching(`^(?:[2-9]|1[0-9]|20)$`),
 	}
 )
 
-// become are elements that programs know too differently, or that hide or move what is in them, by
+// replacements are elements that programs know too differently, or that hide or move what is in them, by
 // the one that they stay as.
-var become = map[string]string{
+var replacements = map[string]string{
 	"address": "div", "article": "div", "aside": "div", "body": "div", "details": "div", "dialog": "div", "dir": "ul", "fieldset": "div",
 	"figcaption": "div", "figure": "div", "footer": "div", "form": "div", "header": "div", "hgroup": "div", "html": "div", "legend": "div",
 	"listing": "pre", "main": "div", "menu": "ul", "nav": "div", "optgroup": "div", "option": "div", "plaintext": "pre", "search": "div",
 	"section": "div", "summary": "div", "tfoot": "tbody", "thead": "tbody", "xmp": "pre",
 }
 
-// dropped are the elements that go with all that is in them: it is no text, or one that nobody
+// droppedElements are the elements that go with all that is in them: it is no text, or one that nobody
 // reads. Of every other element that does not stay its content does.
-var dropped = set("applet", "audio", "base", "canvas", "datalist", "embed", "frame", "frameset", "iframe", "link", "math", "meta",
+var droppedElements = setOf("applet", "audio", "base", "canvas", "datalist", "embed", "frame", "frameset", "iframe", "link", "math", "meta",
 	"noembed", "noframes", "object", "param", "script", "source", "style", "svg", "template", "title", "track", "video")
 
-// quiet are the elements of which nothing is lost that a reader of the text could miss.
-var quiet = set("abbr", "acronym", "address", "article", "aside", "bdi", "body", "data", "dfn", "dir", "figcaption", "figure",
+// quietElements are the elements of which nothing is lost that a reader of the text could miss.
+var quietElements = setOf("abbr", "acronym", "address", "article", "aside", "bdi", "body", "data", "dfn", "dir", "figcaption", "figure",
 	"footer", "head", "header", "hgroup", "html", "label", "listing", "main", "menu", "nav", "nobr", "search", "section", "tbody",
 	"thead", "time", "title", "wbr")
 
-// idle are attributes that do nothing once styles and scripts are gone.
-var idle = set("alt", "class", "dir", "href", "id", "lang", "name", "rel", "role", "src", "style", "summary", "tabindex", "target")
+// idleAttributes are attributes that do nothing once styles and scripts are gone.
+var idleAttributes = setOf("alt", "class", "dir", "href", "id", "lang", "name", "rel", "role", "src", "style", "summary", "tabindex",
+	"target")
 
-func set(names ...string) map[string]bool {
+// setOf is a set of names.
+func setOf(names ...string) map[string]bool {
 	s := make(map[string]bool, len(names))
 	for _, name := range names {
 		s[name] = true
@@ -132,6 +134,7 @@ func measure(most int) form {
 	}
 }
 
+// colorForm is the form of a colour. Old HTML writes six digits without a #, too.
 func colorForm(value string) (string, bool) {
 	c, ok := ParseColor(value)
 	if !ok && len(value) == 6 {

@@ -50,7 +50,7 @@ func families(value []token) (string, bool) {
 	return strings.Join(kept, ","), all
 }
 
-var generic = set("serif", "sans-serif", "monospace", "system-ui", "-apple-system", "blinkmacsystemfont")
+var generic = setOf("serif", "sans-serif", "monospace", "system-ui", "-apple-system", "blinkmacsystemfont")
 
 // fontFamilies begin the names of fonts for many scripts.
 var fontFamilies = []string{"noto sans", "noto serif", "nanum", "source sans", "source serif", "ibm plex sans", "ibm plex serif",
@@ -66,8 +66,8 @@ func readable(name string) bool {
 	})
 }
 
-var fonts = set("arial", "arial black", "helvetica", "helvetica neue", "verdana", "tahoma", "geneva", "georgia", "times", "times new roman",
-	"courier", "courier new", "trebuchet ms", "lucida grande", "lucida sans", "lucida sans unicode", "segoe ui", "roboto",
+var fonts = setOf("arial", "arial black", "helvetica", "helvetica neue", "verdana", "tahoma", "geneva", "georgia", "times",
+	"times new roman", "courier", "courier new", "trebuchet ms", "lucida grande", "lucida sans", "lucida sans unicode", "segoe ui", "roboto",
 	"open sans", "lato", "inter", "montserrat", "poppins", "calibri", "cambria", "candara", "century gothic", "garamond", "palatino",
 	"palatino linotype",
 	"book antiqua", "consolas", "menlo", "monaco", "ubuntu", "cantarell", "oxygen", "fira sans", "droid sans", "avenir",

@@ -27,7 +27,7 @@ const maxAddress = 4096
 func Address(href string) (string, bool) {
 	switch {
 	case mailAddress.MatchString(href):
-		return "mailto:" + href[len("mailto:"):], !strings.ContainsFunc(href, strange)
+		return "mailto:" + href[len("mailto:"):], !strings.ContainsFunc(href, isStrange)
 	case telephone.MatchString(href):
 		return "tel:" + href[len("tel:"):], true
 	}
@@ -44,7 +44,7 @@ func LocalAddress(href string) (string, bool) {
 	p := href[:end]
 	plain := p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")
 	return href, strings.HasPrefix(p, "/") && plain && len(href) <= maxAddress && utf8.ValidString(href) &&
-		!strings.ContainsFunc(href, func(r rune) bool { return strange(r) || unicode.IsSpace(r) })
+		!strings.ContainsFunc(href, func(r rune) bool { return isStrange(r) || unicode.IsSpace(r) })
 }
 
 // webAddress judges an address of http or https. Whatever programs repair, each in its way, is
@@ -53,7 +53,7 @@ func LocalAddress(href string) (string, bool) {
 func webAddress(href string) (string, bool) {
 	scheme, rest, ok := strings.Cut(href, "://")
 	scheme = strings.ToLower(scheme)
-	if !ok || scheme != "http" && scheme != "https" || len(href) > maxAddress || strings.ContainsFunc(href, strange) {
+	if !ok || scheme != "http" && scheme != "https" || len(href) > maxAddress || strings.ContainsFunc(href, isStrange) {
 		return "", false
 	}
 	host, below := rest, ""
@@ -73,9 +73,9 @@ func webAddress(href string) (string, bool) {
 	return scheme + "://" + host + strings.ReplaceAll(below, " ", "%20"), true
 }
 
-// strange tells characters that have no place in an address.
-func strange(r rune) bool {
-	return r < ' ' || r >= 0x7f && r <= 0xa0 || strings.ContainsRune("\"'<>\\^`{|}\ufffd", r) || mark(r) != 0
+// isStrange tells characters that have no place in an address.
+func isStrange(r rune) bool {
+	return r < ' ' || r >= 0x7f && r <= 0xa0 || strings.ContainsRune("\"'<>\\^`{|}\ufffd", r) || markOf(r) != 0
 }
 
 // canonicalHost is the name of a host in ASCII, or an IPv4 address with its four numbers.

@@ -9,7 +9,6 @@
 package markup
 
 import (
-	"slices"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -27,69 +26,53 @@ type Removed struct {
 	Example string `json:"example" jsonschema:"The first one"`
 }
 
-// Options are what a Policy is made of.
-type Options struct {
-	// Elements are those that stay; of any other only the content does, and nothing at all of
-	// those whose content nobody reads (scripts, styles, frames). They are among Elements().
-	Elements []string
-	// Styles are the CSS properties that stay in a style attribute, among Styles(). Their values
-	// are bounded, whatever the policy. Without any there is no style attribute at all: the page around then
-	// has to keep pictures, tables and preformatted text within the window.
-	Styles []string
-	// RemotePictures lets pictures of http and https stay, beside those that the text carries
-	// itself (PNG, JPEG and GIF that stand still). Nobody sees them before they are fetched.
-	RemotePictures bool
-	// LocalLinks lets links stay that lead to a path of the site that shows the text.
-	LocalLinks bool
-	// FontSize is that of the page around, in CSS pixels; 0 is 16.
-	FontSize float64
-}
-
-// Policy says what stays. It may be used by many at once.
+// Policy says what stays of an HTML text. It may be used by many at once.
 type Policy struct {
-	elements, styles map[string]bool
-	remote, local    bool
-	size             float64
+	elements map[string]bool
+	// mail lets styles and pictures from elsewhere stay, which a page of Hub's own has not.
+	mail bool
+	// size is that of the font around the text, in CSS pixels.
+	size float64
 }
 
-// New returns a policy. It panics at a name that the package does not know: that is a
-// programming error.
-func New(o Options) *Policy {
-	p := &Policy{elements: map[string]bool{}, styles: map[string]bool{}, remote: o.RemotePictures, local: o.LocalLinks, size: o.FontSize}
-	if p.size == 0 {
-		p.size = 16
-	}
-	for _, name := range o.Elements {
-		if _, known := elements[name]; !known {
-			panic("markup: no element " + name + " can stay")
-		}
+// Sizes of the font around what stays, in CSS pixels.
+const (
+	// MailFontSize is that around what Mail lets stay.
+	MailFontSize = 15
+	pageFontSize = 16
+)
+
+// Mail is what stays in a mail's body: every element and CSS property that can, with values that are bounded; links to the web, to
+// mailboxes and telephones; pictures of http and https, which nobody sees before they are fetched, and those that the text carries
+// itself (PNG, JPEG and GIF that stand still).
+func Mail() *Policy {
+	p := &Policy{elements: map[string]bool{}, mail: true, size: MailFontSize}
+	for name := range elements {
 		p.elements[name] = true
-	}
-	for _, name := range o.Styles {
-		if _, known := styles[name]; !known {
-			panic("markup: no property " + name + " can stay")
-		}
-		p.styles[name] = true
 	}
 	return p
 }
 
+// Page is what stays in a page of Hub's own: these elements, without styles; links as in a mail, and to paths of the site; pictures
+// that the text carries itself. The page around has to keep pictures, tables and preformatted text within the window. Page panics at
+// an element that cannot stay: that is a programming error.
+func Page(names ...string) *Policy {
+	for _, name := range names {
+		if _, known := elements[name]; !known {
+			panic("markup: no element " + name + " can stay")
+		}
+	}
+	return &Policy{elements: setOf(names...), size: pageFontSize}
+}
+
 // address judges where a link leads.
 func (p *Policy) address(href string) (string, bool) {
-	if p.local {
+	if !p.mail {
 		if to, ok := LocalAddress(href); ok {
 			return to, true
 		}
 	}
 	return Address(href)
-}
-
-// MailFontSize is the size, in CSS pixels, of text around what Mail lets stay.
-const MailFontSize = 15
-
-// Mail is what stays in a mail's body: everything that can.
-func Mail() *Policy {
-	return New(Options{Elements: Elements(), Styles: Styles(), RemotePictures: true, FontSize: MailFontSize})
 }
 
 // rounds bounds how often a text is cleaned until nothing changes. Two do for all but markup
@@ -104,14 +87,14 @@ const rounds = 8
 // Markup that is nested or repeated beyond what mail programs lay out alike is taken out whole,
 // and the text stays. The time is linear in the length.
 func (p *Policy) Clean(text string) (string, []Removed) {
-	l := &ledger{}
+	l := &removals{}
 	text = newlines.Replace(strings.ToValidUTF8(text, "\uFFFD"))
 	for range rounds {
 		root, ok := treeOf(text)
 		if !ok {
 			break
 		}
-		c := &cleaner{p: p, ledger: l}
+		c := &cleaner{p: p, removals: l}
 		c.inside(root, place{size: p.size})
 		clean := strings.Trim(c.out.String(), space)
 		if clean == text {
@@ -128,7 +111,7 @@ const space = " \t\n\f\r"
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // plain is the text of HTML whose tree is not made: without any markup of its own.
-func (p *Policy) plain(text string, l *ledger) string {
+func (p *Policy) plain(text string, l *removals) string {
 	var b strings.Builder
 	skip := ""
 	tokens := html.NewTokenizer(strings.NewReader(text))
@@ -138,7 +121,7 @@ func (p *Policy) plain(text string, l *ledger) string {
 			break
 		}
 		switch token := tokens.Token(); {
-		case kind == html.StartTagToken && dropped[token.Data] && skip == "":
+		case kind == html.StartTagToken && droppedElements[token.Data] && skip == "":
 			skip = token.Data
 		case kind == html.EndTagToken && token.Data == skip:
 			skip = ""
@@ -149,7 +132,7 @@ func (p *Policy) plain(text string, l *ledger) string {
 		}
 	}
 	clean := strings.Trim(escapeText(b.String()), space)
-	if clean == "" || !p.elements["p"] || !p.styles["white-space"] {
+	if clean == "" || !p.elements["p"] || !p.mail {
 		return strings.Join(strings.Fields(clean), " ")
 	}
 	return `<p style="white-space:pre-wrap">` + clean + `</p>`
@@ -159,14 +142,14 @@ func (p *Policy) plain(text string, l *ledger) string {
 // those beside them, none that turn the direction of others, no controls but tab and line
 // break. Lines end with \n.
 func Text(text string) (string, []Removed) {
-	l := &ledger{}
+	l := &removals{}
 	clean := visible(newlines.Replace(strings.ToValidUTF8(text, "\uFFFD")), l)
 	return clean, l.list
 }
 
 // Merge adds up what was taken out of several texts.
 func Merge(lists ...[]Removed) []Removed {
-	var l ledger
+	var l removals
 	for _, list := range lists {
 		for _, r := range list {
 			l.add(r.What, r.Example, r.Count)
@@ -178,15 +161,17 @@ func Merge(lists ...[]Removed) []Removed {
 // maxKinds bounds a list: names can be made up.
 const maxKinds = 40
 
-// ledger adds up what is taken out.
-type ledger struct {
+// removals adds up what is taken out.
+type removals struct {
 	list []Removed
 	at   map[string]int
 }
 
-func (l *ledger) note(what, example string) { l.add(what, example, 1) }
+// note tells of one thing that was taken out.
+func (l *removals) note(what, example string) { l.add(what, example, 1) }
 
-func (l *ledger) add(what, example string, n int) {
+// add tells of n things of one kind. Of more kinds than maxKinds the rest is one.
+func (l *removals) add(what, example string, n int) {
 	const others = "something else"
 	if l.at == nil {
 		l.at = map[string]int{}
@@ -206,20 +191,5 @@ func (l *ledger) add(what, example string, n int) {
 
 // shorten is a text in one line of at most so many characters; what cannot be seen is spelled out.
 func shorten(s string, most int) string {
-	return text.Shorten(text.OneLine(spelled(strings.ToValidUTF8(text.HeadBytes(s, 8*most), ""))), most)
-}
-
-// Elements are the names of all elements that a policy can let stay, sorted.
-func Elements() []string { return sorted(elements) }
-
-// Styles are the names of all CSS properties that a policy can let stay, sorted.
-func Styles() []string { return sorted(styles) }
-
-func sorted[T any](table map[string]T) []string {
-	names := make([]string, 0, len(table))
-	for name := range table {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return text.Shorten(text.OneLine(spellOut(strings.ToValidUTF8(text.HeadBytes(s, 8*most), ""))), most)
 }

@@ -17,9 +17,9 @@ import (
 func (p *Policy) source(src string) (string, bool) {
 	src = strings.TrimSpace(src)
 	if m := dataAddress.FindStringSubmatch(src[:min(len(src), 40)]); m != nil {
-		return carried(strings.Replace(strings.ToLower(m[1]), "jpg", "jpeg", 1), src[len(m[0]):])
+		return dataPicture(strings.Replace(strings.ToLower(m[1]), "jpg", "jpeg", 1), src[len(m[0]):])
 	}
-	if !p.remote {
+	if !p.mail {
 		return "", false
 	}
 	return webAddress(src)
@@ -30,9 +30,9 @@ var dataAddress = regexp.MustCompile(`^(?i:data:image/(png|jpe?g|gif);base64,)`)
 // maxPixels bounds a picture: a few bytes could otherwise fill the memory of whoever looks at it.
 const maxPixels = 16 << 20
 
-// carried judges a picture that the text carries itself. Every program shows the three formats
+// dataPicture judges a picture that the text carries itself. Every program shows the three formats
 // alike as long as the picture is what it says and does not change while somebody looks at it.
-func carried(format, text string) (string, bool) {
+func dataPicture(format, text string) (string, bool) {
 	text = strings.Join(strings.Fields(text), "")
 	data, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {

@@ -20,34 +20,35 @@ var styles = map[string]rule{
 	"font": fontRule, "font-family": familyRule, "font-size": sizeRule, "line-height": lineRule,
 	"font-weight": weightRule, "font-style": slantRule,
 	"letter-spacing":  lengths(-.5, 3),
-	"text-align":      words("left", "right", "center", "justify", "start", "end"),
-	"text-decoration": words("none", "underline", "line-through"),
-	"text-transform":  words("none", "uppercase", "lowercase", "capitalize"),
-	"white-space":     words("normal", "pre-wrap", "pre-line"),
-	"vertical-align":  only(words("top", "middle", "bottom", "baseline"), cell, row, section, picture),
+	"text-align":      oneOf("left", "right", "center", "justify", "start", "end"),
+	"text-decoration": oneOf("none", "underline", "line-through"),
+	"text-transform":  oneOf("none", "uppercase", "lowercase", "capitalize"),
+	"white-space":     oneOf("normal", "pre-wrap", "pre-line"),
+	"vertical-align":  onlyFor(oneOf("top", "middle", "bottom", "baseline"), cell, row, section, picture),
 
-	"width": widthRule, "max-width": maxWidthRule, "height": only(heightRule, table, row, cell, picture),
+	"width": widthRule, "max-width": maxWidthRule, "height": onlyFor(heightRule, table, row, cell, picture),
 
-	"margin": marginRule, "margin-top": marginSide, "margin-right": marginSide, "margin-bottom": marginSide, "margin-left": marginSide,
-	"padding": paddingRule, "padding-top": paddingSide, "padding-right": paddingSide,
-	"padding-bottom": paddingSide, "padding-left": paddingSide,
+	"margin": margin, "margin-top": margin, "margin-right": margin, "margin-bottom": margin, "margin-left": margin,
+	"padding": padding, "padding-top": padding, "padding-right": padding, "padding-bottom": padding, "padding-left": padding,
 
 	"border": borderRule, "border-top": borderRule, "border-right": borderRule, "border-bottom": borderRule, "border-left": borderRule,
 	"border-color": borderPart, "border-style": borderPart, "border-width": borderPart,
 	"border-radius":   radiusRule,
-	"border-collapse": only(words("collapse", "separate"), table),
-	"border-spacing":  only(lengths(0, 20), table),
+	"border-collapse": onlyFor(oneOf("collapse", "separate"), table),
+	"border-spacing":  onlyFor(lengths(0, 20), table),
 
 	"list-style": listRule, "list-style-type": listRule,
 }
 
 var (
-	weightRule = words("normal", "bold", "bolder", "lighter", "100", "200", "300", "400", "500", "600", "700", "800", "900")
-	slantRule  = words("normal", "italic", "oblique")
+	weightRule = oneOf("normal", "bold", "bolder", "lighter", "100", "200", "300", "400", "500", "600", "700", "800", "900")
+	margin     = bySide("margin", marginOf)
+	padding    = bySide("padding", paddingOf)
+	slantRule  = oneOf("normal", "italic", "oblique")
 )
 
-// words is the rule of a property with a word for its value.
-func words(allowed ...string) rule {
+// oneOf is the rule of a property with a word for its value.
+func oneOf(allowed ...string) rule {
 	return func(s *style, property string, value []token) bool {
 		return len(value) == 1 && slices.Contains(allowed, value[0].text) && s.set(property, value[0].text)
 	}
@@ -64,13 +65,14 @@ func lengths(least, most float64) rule {
 	}
 }
 
-// only is a rule for some kinds of elements.
-func only(r rule, kinds ...kind) rule {
+// onlyFor is a rule for some kinds of elements.
+func onlyFor(r rule, kinds ...layout) rule {
 	return func(s *style, property string, value []token) bool {
 		return slices.Contains(kinds, s.element.kind) && r(s, property, value)
 	}
 }
 
+// colorRule takes an opaque colour.
 func colorRule(s *style, property string, value []token) bool {
 	c, ok := color(value)
 	return ok && s.set(property, c.String())
@@ -93,6 +95,7 @@ func backgroundRule(s *style, _ string, value []token) bool {
 	return false
 }
 
+// familyRule takes the fonts of a list that are made to be read.
 func familyRule(s *style, _ string, value []token) bool {
 	kept, all := families(value)
 	if kept != "" {
@@ -106,7 +109,7 @@ func sizeRule(s *style, _ string, value []token) bool {
 	const most = 72
 	own := s.size
 	named := map[string]float64{"xx-small": 9, "x-small": 10, "small": 13, "medium": 16, "large": 18, "x-large": 24, "xx-large": 32,
-		"smaller": s.around * smaller, "larger": s.around / smaller}
+		"smaller": s.around * smallerScale, "larger": s.around / smallerScale}
 	s.size = s.around // which em is of, here
 	px, ok := s.length(value[0])
 	if n, isNamed := named[value[0].text]; isNamed {
@@ -228,84 +231,82 @@ func heightRule(s *style, _ string, value []token) bool {
 	return ok && s.set("height", px)
 }
 
-// sides are a value for all sides, or for each in the order of CSS: top, right, bottom, left.
-func sides(value []token, judge func(token) (string, bool)) (all [4]string, ok bool) {
+// sides are a value for all sides, or for each in the order of CSS: top, right, bottom, left. judge is asked about each side.
+func sides(value []token, judge func(side int, t token) (string, bool)) (all [4]string, ok bool) {
 	of := [][4]int{1: {0, 0, 0, 0}, 2: {0, 1, 0, 1}, 3: {0, 1, 2, 1}, 4: {0, 1, 2, 3}}
 	if len(value) < 1 || len(value) > 4 {
 		return all, false
 	}
-	for i, at := range of[len(value)] {
-		if all[i], ok = judge(value[at]); !ok {
+	for side, at := range of[len(value)] {
+		if all[side], ok = judge(side, value[at]); !ok {
 			return all, false
 		}
 	}
 	return all, true
 }
 
+// leftSide is a place in sideNames.
+const leftSide = 3
+
 var sideNames = [4]string{"-top", "-right", "-bottom", "-left"}
 
-// setSides sets a property for its sides, and tells whether for all of them. An inline element has it to
-// its left and right alone: above and below it would cover other lines.
-func (s *style) setSides(property string, all [4]string) bool {
-	whole := true
-	for i, value := range all {
-		if s.element.kind == inline && i%2 == 0 {
-			whole = whole && value == "0"
-			continue
+// bySide is the rule of a property for all sides, or, where a side is behind its name, for that one. judge says what stays of a value
+// at a side.
+func bySide(all string, judge func(s *style, side int, t token) (string, bool)) rule {
+	return func(s *style, property string, value []token) bool {
+		if property != all {
+			side := slices.Index(sideNames[:], strings.TrimPrefix(property, all))
+			px, ok := judge(s, side, value[0])
+			return ok && len(value) == 1 && s.setSide(all, side, px)
 		}
-		s.set(property+sideNames[i], value)
+		each, ok := sides(value, func(side int, t token) (string, bool) { return judge(s, side, t) })
+		if !ok {
+			return false
+		}
+		whole := true
+		for side, px := range each {
+			whole = s.setSide(all, side, px) && whole
+		}
+		return whole
 	}
-	return whole
 }
 
-func marginRule(s *style, property string, value []token) bool {
-	all, ok := sides(value, s.margin)
-	if !ok || s.element.kind != block && s.element.kind != list && s.element.kind != item && s.element.kind != table {
-		return false
+// setSide sets a property for one of its sides, and tells whether it could. An inline element has it to its left and right alone:
+// above and below it would cover other lines.
+func (s *style) setSide(property string, side int, px string) bool {
+	if s.element.kind == inline && side%2 == 0 {
+		return px == "0"
 	}
-	if s.element.kind == table && (all[1] != "0" && all[1] != "auto" || all[3] != "0" && all[3] != "auto") {
-		return false
-	}
-	return s.setSides(property, all)
+	return s.set(property+sideNames[side], px)
 }
 
-// margin is never negative: that would draw an element over another.
-func (s *style) margin(t token) (string, bool) {
+// marginOf is never negative: that would draw an element over another.
+func marginOf(s *style, side int, t token) (string, bool) {
+	px, ok := s.bounded(t, 0, 60)
 	if t.text == "auto" {
-		return "auto", true
+		px, ok = "auto", true
 	}
-	return s.bounded(t, 0, 60)
-}
-
-func marginSide(s *style, property string, value []token) bool {
-	if len(value) != 1 {
-		return false
-	}
-	side := strings.TrimPrefix(property, "margin")
-	px, ok := s.margin(value[0])
-	beside := side == "-left" || side == "-right"
 	switch s.element.kind {
 	case block, list, item:
+		return px, ok
 	case table:
-		ok = ok && (!beside || px == "auto" || px == "0")
-	default:
-		return false
+		return px, ok && (side%2 == 0 || px == "auto" || px == "0")
 	}
-	return ok && s.set(property, px)
+	return "", false
 }
 
-func paddingRule(s *style, property string, value []token) bool {
-	all, ok := sides(value, s.padding)
-	if !ok || !s.padded() {
-		return false
+// paddingOf leaves a list room for its marks.
+func paddingOf(s *style, side int, t token) (string, bool) {
+	least, _ := s.length(t)
+	px, ok := s.bounded(t, 0, 60)
+	if s.element.kind == list && side == leftSide && least < leastIndent {
+		px = inPixels(leastIndent)
 	}
-	if s.element.kind == list {
-		all[3] = room(all[3])
-	}
-	return s.setSides(property, all)
+	return px, ok && s.padded()
 }
 
-func (s *style) padding(t token) (string, bool) { return s.bounded(t, 0, 60) }
+// leastIndent is how far the items of a list are from its left side at least, in CSS pixels.
+const leastIndent = 20
 
 // padded tells that the element can have a padding.
 func (s *style) padded() bool {
@@ -314,29 +315,6 @@ func (s *style) padded() bool {
 		return true
 	}
 	return false
-}
-
-// room is the padding of a list with room for its marks.
-func room(px string) string {
-	const least = 20
-	if n, err := strconv.ParseFloat(strings.TrimSuffix(px, "px"), 64); err == nil && n < least {
-		return inPixels(least)
-	}
-	return px
-}
-
-func paddingSide(s *style, property string, value []token) bool {
-	if len(value) != 1 || !s.padded() {
-		return false
-	}
-	px, ok := s.padding(value[0])
-	if s.element.kind == list && property == "padding-left" {
-		px = room(px)
-	}
-	if s.element.kind == inline && (property == "padding-top" || property == "padding-bottom") {
-		return ok && px == "0"
-	}
-	return ok && s.set(property, px)
 }
 
 // borderRule takes border: width, style and colour in any order.
@@ -379,8 +357,9 @@ func (s *style) border(value []token) (string, bool) {
 	return s.bounded(value[0], 0, most)
 }
 
+// borderPart takes one of width, style and colour, for all sides or for each.
 func borderPart(s *style, property string, value []token) bool {
-	all, ok := sides(value, func(t token) (string, bool) { return s.border([]token{t}) })
+	all, ok := sides(value, func(_ int, t token) (string, bool) { return s.border([]token{t}) })
 	if !ok || !s.bordered() {
 		return false
 	}
@@ -395,8 +374,9 @@ func joined(all [4]string) string {
 	return strings.Join(all[:], " ")
 }
 
+// radiusRule takes corners of at most half of the element, or 100 pixels.
 func radiusRule(s *style, property string, value []token) bool {
-	all, ok := sides(value, func(t token) (string, bool) {
+	all, ok := sides(value, func(_ int, t token) (string, bool) {
 		if part, isPart := percentage(t, 0, 50); isPart {
 			return part, true
 		}
@@ -410,5 +390,5 @@ func listRule(s *style, _ string, value []token) bool {
 	if s.element.kind != list && s.element.kind != item {
 		return false
 	}
-	return words("none", "disc", "circle", "square", "decimal")(s, "list-style-type", value)
+	return oneOf("none", "disc", "circle", "square", "decimal")(s, "list-style-type", value)
 }

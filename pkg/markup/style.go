@@ -25,8 +25,8 @@ type style struct {
 // declaration is a property with a value that stays.
 type declaration struct{ property, value string }
 
-// given is a declaration as it stands in the text.
-type given struct {
+// rawDeclaration is a declaration as it stands in the text.
+type rawDeclaration struct {
 	property, source string
 	// value is nil when the text is none that a program has to understand.
 	value []token
@@ -39,9 +39,9 @@ type token struct {
 }
 
 // declarations reads the text of a style attribute. Of what CSS forgives nothing is read.
-func declarations(text string) (list []given) {
+func declarations(text string) (list []rawDeclaration) {
 	lexer := css.NewLexer(parse.NewInputString(text))
-	var now given
+	var now rawDeclaration
 	begun, broken := false, false
 	depth := 0
 	end := func() {
@@ -51,7 +51,7 @@ func declarations(text string) (list []given) {
 		if now.source = strings.TrimSpace(now.source); now.source != "" {
 			list = append(list, now)
 		}
-		now, begun, broken = given{}, false, false
+		now, begun, broken = rawDeclaration{}, false, false
 	}
 	for {
 		kind, b := lexer.Next()
@@ -104,7 +104,7 @@ func (s *style) read(text string) {
 	}
 	list := declarations(text)
 	// What em and line-height mean depends on the size of the font.
-	sizes := func(d given) bool { return d.property == "font-size" || d.property == "font" }
+	sizes := func(d rawDeclaration) bool { return d.property == "font-size" || d.property == "font" }
 	for _, first := range []bool{true, false} {
 		for _, d := range list {
 			if sizes(d) == first {
@@ -117,7 +117,8 @@ func (s *style) read(text string) {
 // maxStyle bounds a style attribute in bytes.
 const maxStyle = 16 << 10
 
-func (s *style) take(d given) {
+// take judges a declaration by the rule of its property. A value that an element has from around it anyway goes without a word.
+func (s *style) take(d rawDeclaration) {
 	rule := styles[d.property]
 	important := []token{{css.DelimToken, "!"}, {css.IdentToken, "important"}}
 	if n := len(d.value) - len(important); n >= 0 && slices.Equal(d.value[n:], important) {
@@ -129,7 +130,7 @@ func (s *style) take(d given) {
 		}
 		return
 	}
-	if rule == nil || !s.p.styles[d.property] || len(d.value) == 0 || !rule(s, d.property, d.value) {
+	if rule == nil || !s.p.mail || len(d.value) == 0 || !rule(s, d.property, d.value) {
 		name := d.property
 		if name == "" {
 			name = "without a property"
@@ -139,8 +140,8 @@ func (s *style) take(d given) {
 }
 
 // inherited are properties that an element has from what is around it.
-var inherited = set("color", "font", "font-family", "font-size", "font-style", "font-weight", "letter-spacing", "line-height", "list-style",
-	"list-style-type", "text-align", "text-transform", "white-space")
+var inherited = setOf("color", "font", "font-family", "font-size", "font-style", "font-weight", "letter-spacing", "line-height",
+	"list-style", "list-style-type", "text-align", "text-transform", "white-space")
 
 // set keeps a declaration in place of an earlier one of the property.
 func (s *style) set(property, value string) bool {
@@ -149,10 +150,12 @@ func (s *style) set(property, value string) bool {
 	return true
 }
 
+// unset forgets a declaration of the property.
 func (s *style) unset(property string) {
 	s.list = slices.DeleteFunc(s.list, func(d declaration) bool { return d.property == property })
 }
 
+// get is the value that is kept of a property; empty without one.
 func (s *style) get(property string) string {
 	for _, d := range s.list {
 		if d.property == property {
@@ -179,7 +182,7 @@ func (s *style) attribute(key, value string) {
 // write is what stays, as the value of an attribute. Widths never exceed what is around, and lines of
 // preformatted text break: nothing lies beside the window.
 func (s *style) write() string {
-	if len(s.p.styles) == 0 {
+	if !s.p.mail {
 		return "" // the page around says how all of it looks
 	}
 	fixed := strings.HasSuffix(s.get("width"), "px")
@@ -262,6 +265,7 @@ func (s *style) bounded(t token, least, most float64) (string, bool) {
 	return inPixels(px), true
 }
 
+// inPixels is a length as it is written.
 func inPixels(px float64) string {
 	if px == 0 {
 		return "0"

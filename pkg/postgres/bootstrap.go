@@ -78,14 +78,14 @@ func Bootstrap(ctx context.Context, superuserURL, database string, logins map[st
 			return fmt.Errorf("bootstrap database %s: %w", database, err)
 		}
 	}
-	if err := seal(ctx, conn.Config(), database); err != nil {
+	if err := revokePublic(ctx, conn.Config(), database); err != nil {
 		return fmt.Errorf("bootstrap database %s: %w", database, err)
 	}
 	return nil
 }
 
 // seal enters the database, whose functions and schema it takes from PUBLIC.
-func seal(ctx context.Context, config *pgx.ConnConfig, database string) error {
+func revokePublic(ctx context.Context, config *pgx.ConnConfig, database string) error {
 	config.Database = database
 	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {

@@ -15,16 +15,16 @@ func IsUnique(err error, constraint string) bool {
 	return errors.As(err, &pg) && pg.Code == "23505" && (constraint == "" || pg.ConstraintName == constraint)
 }
 
-// alreadyThere tells whether err says that two sessions created the same object at
+// isDuplicateObject tells whether err says that two sessions created the same object at
 // once: IF NOT EXISTS does not save the slower one from that. A table is a type of the same
 // name, too, and which of the two the server finds first depends on the moment.
-func alreadyThere(err error) bool {
+func isDuplicateObject(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && slices.Contains([]string{"23505", "42P06", "42P07", "42710"}, pg.Code)
 }
 
-// locked tells whether err says that a lock was not had in time.
-func locked(err error) bool {
+// isLockTimeout tells whether err says that a lock was not had in time.
+func isLockTimeout(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "55P03"
 }

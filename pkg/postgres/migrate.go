@@ -46,6 +46,19 @@ func MigrateAll(ctx context.Context, ownerURL, service string, steps ...Step) er
 	return nil
 }
 
+// ExecAsOwner executes one statement as the owner role, outside of any migration; what names it in its error.
+func ExecAsOwner(ctx context.Context, ownerURL, what, statement string, args ...any) error {
+	conn, err := pgx.Connect(ctx, ownerURL)
+	if err != nil {
+		return errors.New("HUB_MIGRATE_URL does not lead to the store")
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	if _, err := conn.Exec(ctx, statement, args...); err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
 // MigratePart does what Migrate does for what a package adds to the schema of a service: each step is SQL
 // that runs in a transaction of its own, once and in order. Steps are only ever appended. The
 // versions are in a table of the part's own, {part}_migrations.
@@ -61,7 +74,7 @@ func MigratePart(ctx context.Context, ownerURL, schema, part string, steps ...st
 }
 
 func migrate(ctx context.Context, ownerURL, schema, versions string, migrations fs.FS, options ...goose.ProviderOption) error {
-	return Alone(ctx, ownerURL, schema, func(ctx context.Context, config *pgx.ConnConfig) error {
+	return WithMigrationLock(ctx, ownerURL, schema, func(ctx context.Context, config *pgx.ConnConfig) error {
 		db := stdlib.OpenDB(*config)
 		defer db.Close()
 		store, err := database.NewStore(database.DialectPostgres, schema+"."+versions)
@@ -80,19 +93,19 @@ func migrate(ctx context.Context, ownerURL, schema, versions string, migrations 
 }
 
 const (
-	// turn is how long a migration waits for another one of the same schema.
-	turn = 5 * time.Minute
-	// giveWay is how long a statement of a migration waits for a table: who comes after it waits as long.
-	giveWay = 2 * time.Second
-	// patience is how often a migration tries to get a table that others use, and pause what lies between.
-	patience = 15
-	pause    = 2 * time.Second
+	// migrationWait is how long a migration waits for another one of the same schema.
+	migrationWait = 5 * time.Minute
+	// lockTimeout is how long a statement of a migration waits for a table: who comes after it waits as long.
+	lockTimeout = 2 * time.Second
+	// lockAttempts is how often a migration tries to get a table that others use, and pause what lies between.
+	lockAttempts = 15
+	lockPause    = 2 * time.Second
 )
 
-// Alone makes the schema where it is not there, and runs do while no other migration of it runs. What do makes of the
+// WithMigrationLock makes the schema where it is not there, and runs do while no other migration of it runs. What do makes of the
 // owner's configuration waits two seconds for a lock; it is run again, for a minute, when that was too short. Others are kept away
 // by a lock on a table that is the owner's: an advisory lock could be had by any role that may log in.
-func Alone(ctx context.Context, ownerURL, schema string, do func(context.Context, *pgx.ConnConfig) error) error {
+func WithMigrationLock(ctx context.Context, ownerURL, schema string, do func(context.Context, *pgx.ConnConfig) error) error {
 	config, err := pgx.ParseConfig(ownerURL)
 	if err != nil {
 		return errors.New("HUB_MIGRATE_URL is not a PostgreSQL URL")
@@ -100,32 +113,32 @@ func Alone(ctx context.Context, ownerURL, schema string, do func(context.Context
 	if mode, err := takePooler(config); err != nil || mode != "" {
 		return cmp.Or(err, errSession)
 	}
-	config.RuntimeParams["lock_timeout"] = fmt.Sprint(giveWay.Milliseconds())
-	held, err := hold(ctx, config, schema)
+	config.RuntimeParams["lock_timeout"] = fmt.Sprint(lockTimeout.Milliseconds())
+	held, err := lockSchema(ctx, config, schema)
 	if err != nil {
 		return fmt.Errorf("migrate %s: %w", schema, err)
 	}
 	defer held.Close(context.WithoutCancel(ctx))
-	for range patience - 1 {
-		if err = do(ctx, config.Copy()); !locked(err) {
+	for range lockAttempts - 1 {
+		if err = do(ctx, config.Copy()); !isLockTimeout(err) {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(pause):
+		case <-time.After(lockPause):
 		}
 	}
-	if err = do(ctx, config.Copy()); locked(err) {
+	if err = do(ctx, config.Copy()); isLockTimeout(err) {
 		err = fmt.Errorf("others hold what it changes (pg_locks and pg_stat_activity tell who): %w", err)
 	}
 	return err
 }
 
-// hold returns a connection that has the schema's lock until it is closed.
-func hold(ctx context.Context, config *pgx.ConnConfig, schema string) (*pgx.Conn, error) {
+// lockSchema returns a connection that has the schema's lock until it is closed.
+func lockSchema(ctx context.Context, config *pgx.ConnConfig, schema string) (*pgx.Conn, error) {
 	own := config.Copy()
-	own.RuntimeParams["lock_timeout"], own.RuntimeParams["idle_in_transaction_session_timeout"] = fmt.Sprint(turn.Milliseconds()), "0"
+	own.RuntimeParams["lock_timeout"], own.RuntimeParams["idle_in_transaction_session_timeout"] = fmt.Sprint(migrationWait.Milliseconds()), "0"
 	conn, err := pgx.ConnectConfig(ctx, own)
 	if err != nil {
 		return nil, err
@@ -133,7 +146,7 @@ func hold(ctx context.Context, config *pgx.ConnConfig, schema string) (*pgx.Conn
 	name := pgx.Identifier{schema}.Sanitize()
 	for _, statement := range []string{"CREATE SCHEMA IF NOT EXISTS " + name, "CREATE TABLE IF NOT EXISTS " + name + ".migrating ()",
 		"BEGIN", "LOCK TABLE " + name + ".migrating IN SHARE UPDATE EXCLUSIVE MODE"} {
-		if _, err := conn.Exec(ctx, statement); err != nil && !alreadyThere(err) {
+		if _, err := conn.Exec(ctx, statement); err != nil && !isDuplicateObject(err) {
 			return nil, errors.Join(err, conn.Close(context.WithoutCancel(ctx)))
 		}
 	}

@@ -49,7 +49,11 @@ func together(n int, f func(i int) error) error {
 func TestBootstrapMayRunTwiceAndTogether(t *testing.T) {
 	t.Parallel()
 	server := hubtest.NewPostgres(t)
-	logins := map[string]postgres.Login{postgres.Owner: {Password: "o"}, postgres.ServiceRole("auth"): {Password: "a", Connections: 3}, postgres.ServiceRole("review-control"): {Password: "it's \"quoted\" \\ ünï"}}
+	logins := map[string]postgres.Login{
+		postgres.Owner:                         {Password: "o"},
+		postgres.ServiceRole("auth"):           {Password: "a", Connections: 3},
+		postgres.ServiceRole("review-control"): {Password: "it's \"quoted\" \\ ünï"},
+	}
 	run := func(int) error {
 		return postgres.Bootstrap(t.Context(), server.SuperuserURL("postgres"), "hub", logins)
 	}
@@ -166,7 +170,16 @@ func TestPoolIsBounded(t *testing.T) {
 		t.Errorf("a statement beyond its time: %v", err)
 	}
 	var zone string
-	if err := open(t, postgres.Config{URL: store.URL("auth")}).QueryRow(t.Context(), "SHOW timezone").Scan(&zone); err != nil || zone != "UTC" {
+	if err := open(
+		t,
+		postgres.Config{URL: store.URL("auth")},
+	).QueryRow(
+		t.Context(),
+		"SHOW timezone",
+	).Scan(
+		&zone,
+	); err != nil ||
+		zone != "UTC" {
 		t.Errorf("time zone %s, %v", zone, err)
 	}
 }
@@ -211,8 +224,10 @@ func TestFault(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, got, c.want)
 		}
 	}
-	if !postgres.IsUnique(fmt.Errorf("x: %w", &pgconn.PgError{Code: "23505", ConstraintName: "c"}), "c") || !postgres.IsUnique(&pgconn.PgError{Code: "23505"}, "") ||
-		postgres.IsUnique(&pgconn.PgError{Code: "23505", ConstraintName: "d"}, "c") || postgres.IsUnique(errors.New("x"), "") {
+	if !postgres.IsUnique(fmt.Errorf("x: %w", &pgconn.PgError{Code: "23505", ConstraintName: "c"}), "c") ||
+		!postgres.IsUnique(&pgconn.PgError{Code: "23505"}, "") ||
+		postgres.IsUnique(&pgconn.PgError{Code: "23505", ConstraintName: "d"}, "c") ||
+		postgres.IsUnique(errors.New("x"), "") {
 		t.Error("IsUnique")
 	}
 }
@@ -234,7 +249,8 @@ func TestKilledServerIsE_DB(t *testing.T) {
 	}()
 	hubtest.Eventually(t, "the statements run", func() bool {
 		var n int
-		return watch.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(6%'").Scan(&n) == nil && n == 3
+		return watch.QueryRow(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(6%'").Scan(&n) == nil &&
+			n == 3
 	})
 	server.Kill()
 	for range 3 {

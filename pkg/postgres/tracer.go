@@ -29,12 +29,14 @@ func newTracer() tracer {
 		otelpgx.WithMeterProvider(noop.NewMeterProvider())), telemetry.NewDependency("postgres")}
 }
 
-type begun struct{}
+type startKey struct{}
 
-func begin(ctx context.Context) context.Context { return context.WithValue(ctx, begun{}, time.Now()) }
+func withStart(ctx context.Context) context.Context {
+	return context.WithValue(ctx, startKey{}, time.Now())
+}
 
 func (t tracer) done(ctx context.Context, operation string, err error) {
-	if start, ok := ctx.Value(begun{}).(time.Time); ok {
+	if start, ok := ctx.Value(startKey{}).(time.Time); ok {
 		t.calls.Done(ctx, operation, start, outcome(err))
 	}
 }
@@ -51,7 +53,7 @@ func outcome(err error) string {
 
 // TraceQueryStart implements pgx.QueryTracer.
 func (t tracer) TraceQueryStart(ctx context.Context, c *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
-	return begin(t.Tracer.TraceQueryStart(ctx, c, data))
+	return withStart(t.Tracer.TraceQueryStart(ctx, c, data))
 }
 
 // TraceQueryEnd implements pgx.QueryTracer.
@@ -62,7 +64,7 @@ func (t tracer) TraceQueryEnd(ctx context.Context, c *pgx.Conn, data pgx.TraceQu
 
 // TraceBatchStart implements pgx.BatchTracer.
 func (t tracer) TraceBatchStart(ctx context.Context, c *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
-	return begin(t.Tracer.TraceBatchStart(ctx, c, data))
+	return withStart(t.Tracer.TraceBatchStart(ctx, c, data))
 }
 
 // TraceBatchEnd implements pgx.BatchTracer.
@@ -73,7 +75,7 @@ func (t tracer) TraceBatchEnd(ctx context.Context, c *pgx.Conn, data pgx.TraceBa
 
 // TraceCopyFromStart implements pgx.CopyFromTracer.
 func (t tracer) TraceCopyFromStart(ctx context.Context, c *pgx.Conn, data pgx.TraceCopyFromStartData) context.Context {
-	return begin(t.Tracer.TraceCopyFromStart(ctx, c, data))
+	return withStart(t.Tracer.TraceCopyFromStart(ctx, c, data))
 }
 
 // TraceCopyFromEnd implements pgx.CopyFromTracer.
@@ -84,7 +86,7 @@ func (t tracer) TraceCopyFromEnd(ctx context.Context, c *pgx.Conn, data pgx.Trac
 
 // TraceConnectStart implements pgx.ConnectTracer.
 func (t tracer) TraceConnectStart(ctx context.Context, data pgx.TraceConnectStartData) context.Context {
-	return begin(t.Tracer.TraceConnectStart(ctx, data))
+	return withStart(t.Tracer.TraceConnectStart(ctx, data))
 }
 
 // TraceConnectEnd implements pgx.ConnectTracer.

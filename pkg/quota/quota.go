@@ -1,10 +1,11 @@
-// Package quota shares a bounded resource out among callers: so much in all, and no more
+// Package quota is a bulkhead: it shares a bounded resource out among callers: so much in all, and no more
 // than half of it to one, so that nobody keeps all others out. It refuses to know what the
 // resource is, and what a caller is told who gets nothing.
 package quota
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 
@@ -70,21 +71,38 @@ func (q *Quota) Open(who string) *Loan {
 // Take adds n to the loan, and waits for it until ctx ends, whose error it then returns. A
 // loan never takes more than its caller's share: what is larger by itself waits for all of
 // that and goes on.
-func (l *Loan) Take(ctx context.Context, n int64) (err error) {
-	n = l.clamp(n)
+func (l *Loan) Take(ctx context.Context, n int64) error {
 	l.quota.waiting.Add(1)
+	defer l.quota.waiting.Add(-1)
+	return l.take(n, func(of *semaphore.Weighted, n int64) error { return of.Acquire(ctx, n) })
+}
+
+// TryTake is Take without the wait: false when there is not enough now.
+func (l *Loan) TryTake(n int64) (taken bool) {
+	return nil == l.take(n, func(of *semaphore.Weighted, n int64) error {
+		if !of.TryAcquire(n) {
+			return errExhausted
+		}
+		return nil
+	})
+}
+
+var errExhausted = errors.New("there is not enough now")
+
+// take acquires n of the caller's share, and then of all.
+func (l *Loan) take(n int64, acquire func(*semaphore.Weighted, int64) error) (err error) {
+	n = l.clamp(n)
 	defer func() {
-		l.quota.waiting.Add(-1)
 		if err != nil {
 			l.quota.refused.Add(1)
 		}
 	}()
 	if l.own != nil {
-		if err := l.own.Acquire(ctx, n); err != nil {
+		if err := acquire(l.own.Weighted, n); err != nil {
 			return err
 		}
 	}
-	if err := l.quota.all.Acquire(ctx, n); err != nil {
+	if err := acquire(l.quota.all, n); err != nil {
 		if l.own != nil {
 			l.own.Release(n)
 		}
@@ -93,28 +111,6 @@ func (l *Loan) Take(ctx context.Context, n int64) (err error) {
 	l.taken += n
 	l.quota.used.Add(n)
 	return nil
-}
-
-// TryTake is Take without the wait: false when there is not enough now.
-func (l *Loan) TryTake(n int64) (taken bool) {
-	n = l.clamp(n)
-	defer func() {
-		if !taken {
-			l.quota.refused.Add(1)
-		}
-	}()
-	if l.own != nil && !l.own.TryAcquire(n) {
-		return false
-	}
-	if !l.quota.all.TryAcquire(n) {
-		if l.own != nil {
-			l.own.Release(n)
-		}
-		return false
-	}
-	l.taken += n
-	l.quota.used.Add(n)
-	return true
 }
 
 // Keep gives back what is more than n.
@@ -133,17 +129,13 @@ func (l *Loan) Keep(n int64) {
 
 func (l *Loan) clamp(n int64) int64 { return min(n, l.most-l.taken) }
 
-// Close gives everything back.
+// Close gives everything back. It may be called more than once.
 func (l *Loan) Close() {
-	q := l.quota
-	q.used.Add(-l.taken)
-	q.all.Release(l.taken)
+	l.Keep(0)
 	if l.own == nil {
-		l.taken = 0
 		return
 	}
-	l.own.Release(l.taken)
-	l.taken = 0
+	q := l.quota
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if l.own.loans--; l.own.loans == 0 {

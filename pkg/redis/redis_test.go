@@ -24,7 +24,8 @@ func open(t *testing.T, url string, o redis.Options) redis.Client {
 }
 
 func TestOpenOfOneServer(t *testing.T) {
-	client, one := open(t, "rediss://ada:secret@redis.example:7000/3", redis.Options{Timeout: 30 * time.Millisecond, PoolSize: 32}).(*goredis.Client)
+	client, one := open(t, "rediss://ada:secret@redis.example:7000/3",
+		redis.Options{Timeout: 30 * time.Millisecond, PoolSize: 32}).(*goredis.Client)
 	if !one {
 		t.Fatal("a URL of one server made a client of a cluster")
 	}
@@ -35,7 +36,8 @@ func TestOpenOfOneServer(t *testing.T) {
 	if o.TLSConfig == nil || o.TLSConfig.ServerName != "redis.example" || o.TLSConfig.InsecureSkipVerify {
 		t.Errorf("rediss:// has the TLS %+v", o.TLSConfig)
 	}
-	for what, d := range map[string]time.Duration{"dial": o.DialTimeout, "read": o.ReadTimeout, "write": o.WriteTimeout, "pool": o.PoolTimeout} {
+	for what, d := range map[string]time.Duration{"dial": o.DialTimeout, "read": o.ReadTimeout, "write": o.WriteTimeout,
+		"pool": o.PoolTimeout} {
 		if d != 30*time.Millisecond {
 			t.Errorf("%s: %s", what, d)
 		}
@@ -64,7 +66,8 @@ func TestOpenOfACluster(t *testing.T) {
 		if got := strings.Join(o.Addrs, " "); got != addrs || o.Username != "ada" || o.Password != "secret" || o.TLSConfig == nil {
 			t.Errorf("%s: nodes %s, user %q with %q, TLS %v", url, got, o.Username, o.Password, o.TLSConfig)
 		}
-		for what, d := range map[string]time.Duration{"dial": o.DialTimeout, "read": o.ReadTimeout, "write": o.WriteTimeout, "pool": o.PoolTimeout} {
+		for what, d := range map[string]time.Duration{"dial": o.DialTimeout, "read": o.ReadTimeout, "write": o.WriteTimeout,
+			"pool": o.PoolTimeout} {
 			if d != time.Second {
 				t.Errorf("%s: %s", what, d)
 			}

@@ -16,7 +16,14 @@ func TestCloseLeavesNothingRunning(t *testing.T) {
 	i := start(t, "", ok)
 	defer i.kill()
 	for range 20 {
-		c := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{i.addr, free(t)}, Keys: keys(t), Logger: slog.New(slog.DiscardHandler)})
+		c := remote.New(
+			remote.Options{
+				Service:   "query",
+				Instancer: sd.FixedInstancer{i.addr, free(t)},
+				Keys:      keys(t),
+				Logger:    slog.New(slog.DiscardHandler),
+			},
+		)
 		for range 5 {
 			_, _ = do(t.Context(), c, read)
 		}

@@ -28,40 +28,25 @@ type metrics struct {
 func newMetrics(service string, calls *quota.Quota) *metrics {
 	meter := otel.Meter("hub.internal/pkg/remote")
 	name := attribute.String("dependency", service)
-	m := &metrics{calls: telemetry.NewDependency(service), service: metric.WithAttributeSet(attribute.NewSet(name)),
+	m := &metrics{calls: telemetry.NewDependency(service), service: telemetry.Set(name),
+		retries: telemetry.Instrument(meter.Int64Counter("hub.dependency.retries",
+			metric.WithDescription("Second and third attempts at calls."))),
 		instances: map[*func() bool]struct{}{}}
-	var err error
-	m.retries, err = meter.Int64Counter("hub.dependency.retries", metric.WithDescription("Second and third attempts at calls."))
-	if err != nil {
-		otel.Handle(err)
-	}
 	m.retries.Add(context.Background(), 0, m.service)
-	instances, err := meter.Int64ObservableGauge("hub.dependency.instances",
-		metric.WithDescription("Instances of a neighbour that this process has heard of, by state."))
-	if err != nil {
-		otel.Handle(err)
-	}
-	ok := metric.WithAttributeSet(attribute.NewSet(name, attribute.String("state", "ok")))
-	out := metric.WithAttributeSet(attribute.NewSet(name, attribute.String("state", "out")))
-	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	instances := telemetry.Instrument(meter.Int64ObservableGauge("hub.dependency.instances",
+		metric.WithDescription("Instances of a neighbour that this process has heard of, by state.")))
+	ok, out := telemetry.Set(name, attribute.String("state", "ok")), telemetry.Set(name, attribute.String("state", "out"))
+	unregister := telemetry.Observe(meter, func(_ context.Context, o metric.Observer) error {
 		inOrder, all := m.count()
 		o.ObserveInt64(instances, inOrder, ok)
 		o.ObserveInt64(instances, all-inOrder, out)
 		return nil
 	}, instances)
-	if err != nil {
-		otel.Handle(err)
-	}
 	release := telemetry.ObserveBulkhead(service, func() telemetry.Bulkhead {
 		taken, waiting, refused := calls.Use()
 		return telemetry.Bulkhead{Limit: calls.Size(), Used: taken, Waiting: waiting, Refused: refused}
 	})
-	m.forget = func() {
-		release()
-		if registration != nil {
-			_ = registration.Unregister() // of a provider that has gone
-		}
-	}
+	m.forget = func() { release(); unregister() }
 	return m
 }
 
@@ -96,8 +81,8 @@ func outcome(err error) string {
 	return telemetry.Outcome(err)
 }
 
-// proxied is the outcome of a request that was handed on: what a page answers is its own affair, unless it broke.
-func proxied(answer *http.Response, err error) string {
+// proxyOutcome is the outcome of a request that was handed on: what a page answers is its own affair, unless it broke.
+func proxyOutcome(answer *http.Response, err error) string {
 	if err == nil && answer.StatusCode >= http.StatusInternalServerError {
 		return "http_5xx"
 	}

@@ -24,8 +24,8 @@ type Operation[In, Out any] struct {
 	ForCaller bool
 }
 
-// most is what an answer may take where its operation does not say.
-const most = 4 << 20
+// defaultMaxAnswer is what an answer may take where its operation does not say.
+const defaultMaxAnswer = 4 << 20
 
 // Call sends in and decodes the answer. It returns what Do returns, and E_DB for an answer that is none or too long.
 func (o Operation[In, Out]) Call(ctx context.Context, c *Client, in In) (Out, error) {
@@ -39,13 +39,13 @@ func (o Operation[In, Out]) Call(ctx context.Context, c *Client, in In) (Out, er
 		return out, err
 	}
 	defer response.Data.Close()
-	answer := io.LimitedReader{R: response.Data, N: cmp.Or(o.Most, most) + 1}
+	answer := io.LimitedReader{R: response.Data, N: cmp.Or(o.Most, defaultMaxAnswer) + 1}
 	if err := json.NewDecoder(&answer).Decode(&out); err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return out, context.Canceled
 		}
 		if answer.N == 0 {
-			err = fmt.Errorf("%s answers more than %d bytes", o.Path, cmp.Or(o.Most, most))
+			err = fmt.Errorf("%s answers more than %d bytes", o.Path, cmp.Or(o.Most, defaultMaxAnswer))
 		}
 		return out, c.unavailable(err)
 	}

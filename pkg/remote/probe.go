@@ -53,7 +53,7 @@ func (p *probe) run(ctx context.Context, heard func(error)) {
 	tick := time.NewTicker(probeEvery)
 	defer tick.Stop()
 	for {
-		err := p.ask(ctx)
+		err := p.check(ctx)
 		// A refused connection is no sign of a hung process: the next call finds that out at once by itself.
 		p.record(!isTimeout(err))
 		heard(err)
@@ -65,21 +65,21 @@ func (p *probe) run(ctx context.Context, heard func(error)) {
 	}
 }
 
-// ask returns a *down when no answer came.
-func (p *probe) ask(ctx context.Context) error {
+// check returns an *unreachable when no answer came.
+func (p *probe) check(ctx context.Context) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
 	if err != nil {
-		return &down{cause: err}
+		return &unreachable{cause: err}
 	}
 	resp, err := p.client.Do(req)
 	if err != nil {
-		return &down{cause: err}
+		return &unreachable{cause: err}
 	}
 	defer resp.Body.Close()
 	// Read to its end, so that the connection serves the next probe too.
 	_, err = io.Copy(io.Discard, io.LimitReader(resp.Body, 4<<10))
 	if err != nil {
-		return &down{cause: err}
+		return &unreachable{cause: err}
 	}
 	p.leaving.Store(resp.Header.Get(discover.LeavingHeader) != "")
 	return nil

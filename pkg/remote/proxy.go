@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -14,13 +13,12 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 
 	"hub.internal/pkg/hop"
 )
 
-// passage is a request on its way through Proxy.
-type passage struct {
+// proxiedRequest is a request on its way through Proxy.
+type proxiedRequest struct {
 	request *http.Request
 	// upload is nil for a request without a body.
 	upload *upload
@@ -45,8 +43,8 @@ func (u *upload) Read(b []byte) (int, error) {
 // Close leaves the body to the server.
 func (u *upload) Close() error { return nil }
 
-// failed is why the client did not send its body, or nil.
-func (u *upload) failed() error {
+// failureOf is why the client did not send its body, or nil.
+func (u *upload) failureOf() error {
 	if u == nil {
 		return nil
 	}
@@ -71,7 +69,7 @@ func (c *Client) Proxy(w http.ResponseWriter, r *http.Request, prepare func(http
 	}
 	var failed error
 	proxy := &httputil.ReverseProxy{
-		Transport: passing{c},
+		Transport: instanceTransport{c},
 		// No protocol but HTTP: an upgraded connection would escape every bound.
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.Host = p.In.Host
@@ -105,18 +103,18 @@ func (c *Client) Proxy(w http.ResponseWriter, r *http.Request, prepare func(http
 
 func internalHeader(name string) bool { return len(name) > 4 && name[:4] == "Hub-" }
 
-// passing is the transport of one client's instances.
-type passing struct{ client *Client }
+// instanceTransport is the transport of one client's instances.
+type instanceTransport struct{ client *Client }
 
-func (p passing) RoundTrip(r *http.Request) (answer *http.Response, err error) {
+func (p instanceTransport) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 	c := p.client
-	defer func(start time.Time) { c.metrics.calls.Done(r.Context(), "proxy", start, proxied(answer, err)) }(time.Now())
-	call, err := c.begin(r.Context())
+	defer func(start time.Time) { c.metrics.calls.Done(r.Context(), "proxy", start, proxyOutcome(answer, err)) }(time.Now())
+	call, err := c.acquire(r.Context())
 	if err != nil {
 		return nil, err
 	}
 	out := r.Clone(r.Context())
-	pass := &passage{request: out}
+	pass := &proxiedRequest{request: out}
 	bodyless := r.Body == nil || r.Body == http.NoBody
 	if !bodyless {
 		pass.upload = &upload{Reader: r.Body}
@@ -128,38 +126,31 @@ func (p passing) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 		call.Close()
 		return nil, c.failure(r.Context(), err)
 	}
-	pass.answer.Body = &releasing{response.Data, call.Close}
+	pass.answer.Body = &releasingBody{response.Data, call.Close}
 	return pass.answer, nil
 }
 
-// pass sends the request to one instance.
-func (c *Client) pass(ctx context.Context, addr string, probe *probe, p *passage) (*Response, error) {
-	ctx, span := c.tracer.Start(ctx, c.service, trace.WithSpanKind(trace.SpanKindClient))
-	defer span.End()
-	asked := ctx
-	ctx, s, release := exchange(ctx, probe, true)
-	out := p.request.WithContext(ctx)
-	url := *p.request.URL
-	url.Host = addr
-	out.URL = &url
-	setDeadline(ctx, out.Header)
-	resp, err := c.transport.RoundTrip(out)
+// proxyTo sends the request to one instance.
+func (c *Client) proxyTo(ctx context.Context, addr string, probe *probe, p *proxiedRequest) (*Response, error) {
+	resp, s, err := c.exchange(ctx, probe, true, func(ctx context.Context) (*http.Request, error) {
+		out := p.request.WithContext(ctx)
+		url := *p.request.URL
+		url.Host = addr
+		out.URL = &url
+		setDeadline(ctx, out.Header)
+		return out, nil
+	})
 	if err != nil {
-		release()
-		if errors.Is(asked.Err(), context.Canceled) {
-			return nil, context.Canceled
-		}
 		// A client that breaks off its own upload says nothing about the instance.
-		if broken := p.upload.failed(); broken != nil {
+		if broken := p.upload.failureOf(); broken != nil && Unanswered(err) {
 			return nil, fmt.Errorf("the request's body: %w", broken)
 		}
-		return nil, &down{cause: err, unsent: refused(err)}
+		return nil, err
 	}
 	if resp.Header.Get(hop.RefusedHeader) != "" {
-		defer release()
 		defer resp.Body.Close()
-		return nil, &down{cause: errors.New("it refuses our token"), unsent: p.upload == nil}
+		return nil, &unreachable{cause: errTokenRefused, unsent: p.upload == nil}
 	}
 	p.answer = resp
-	return &Response{Data: &releasing{s.answer(resp.Body, c.stall), release}}, nil
+	return &Response{Data: s.bodyOf(resp.Body, c.stall)}, nil
 }

@@ -59,7 +59,23 @@ func TestProxyPassesAnswersOn(t *testing.T) {
 		w.Header().Set("Hub-Secret", "1")
 		w.Header().Set("X-Own", "2")
 		w.WriteHeader(http.StatusTeapot)
-		fmt.Fprint(w, r.Method, " ", r.URL.RequestURI(), " ", string(b), " ", c.HubUser, " ", err, " ", r.Header.Get("Hub-Added"), " [", r.Header.Get("Hub-Forged"), "]")
+		fmt.Fprint(
+			w,
+			r.Method,
+			" ",
+			r.URL.RequestURI(),
+			" ",
+			string(b),
+			" ",
+			c.HubUser,
+			" ",
+			err,
+			" ",
+			r.Header.Get("Hub-Added"),
+			" [",
+			r.Header.Get("Hub-Forged"),
+			"]",
+		)
 	})
 	url := front(t, newClient(t, 0, i.addr), nil)
 	req, err := http.NewRequestWithContext(t.Context(), "PUT", url+"/a%2Fb?x=1&y=%20", strings.NewReader("body"))
@@ -73,7 +89,9 @@ func TestProxyPassesAnswersOn(t *testing.T) {
 	}
 	defer res.Body.Close()
 	b, _ := io.ReadAll(res.Body)
-	if res.StatusCode != http.StatusTeapot || string(b) != "PUT /a%2Fb?x=1&y=%20 body usr_1 <nil> 1 []" || res.Header.Get("Hub-Secret") != "" || res.Header.Get("X-Own") != "2" {
+	if res.StatusCode != http.StatusTeapot || string(b) != "PUT /a%2Fb?x=1&y=%20 body usr_1 <nil> 1 []" ||
+		res.Header.Get("Hub-Secret") != "" ||
+		res.Header.Get("X-Own") != "2" {
 		t.Errorf("%d %s %v", res.StatusCode, b, res.Header)
 	}
 }

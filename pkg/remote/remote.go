@@ -1,10 +1,11 @@
-// Package remote is a typed call to another service: discover, balance, deadline,
-// retry rule, breaker, HTTP. A fault survives the hop; a neighbour that cannot be
+// Package remote is a typed call to another service: discovery, round-robin balance, the deadline that travels along, retries within a
+// retry budget, a circuit breaker and a health probe for each instance, HTTP. A fault survives the hop; a neighbour that cannot be
 // reached is E_DB, at once. It refuses to know what is called.
 package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,15 +120,7 @@ type Response struct {
 
 // New prepares a client; Close releases it.
 func New(o Options) *Client {
-	if o.Concurrency == 0 {
-		o.Concurrency = 256
-	}
-	if o.Patience == 0 {
-		o.Patience = time.Second
-	}
-	if o.Stall == 0 {
-		o.Stall = 30 * time.Second
-	}
+	o.Concurrency, o.Patience, o.Stall = cmp.Or(o.Concurrency, 256), cmp.Or(o.Patience, time.Second), cmp.Or(o.Stall, 30*time.Second)
 	c := &Client{
 		service: o.Service, stall: o.Stall, keys: o.Keys, calls: quota.New(int64(o.Concurrency)), budget: newBudget(),
 		tracer: otel.Tracer("hub.internal/pkg/remote"),
@@ -145,18 +138,18 @@ func New(o Options) *Client {
 	c.metrics = newMetrics(o.Service, c.calls)
 	following, stop := context.WithCancel(context.Background())
 	c.stop = stop
-	c.endpointer = sd.NewEndpointer(settled{o.Instancer}, func(addr string) (endpoint.Endpoint, io.Closer, error) {
+	c.endpointer = sd.NewEndpointer(awaitFirstInstances{o.Instancer}, func(addr string) (endpoint.Endpoint, io.Closer, error) {
 		return c.instance(following, addr, o.Patience)
-	}, quiet{})
+	}, discardLog{})
 	return c
 }
 
-// settled is an Instancer whose Register returns when the instances of that moment are in
+// awaitFirstInstances is an Instancer whose Register returns when the instances of that moment are in
 // use. The follower's channel has no buffer, so a second event is taken only after the
 // first has been worked through; without it the first calls of a client find no instance.
-type settled struct{ sd.Instancer }
+type awaitFirstInstances struct{ sd.Instancer }
 
-func (s settled) Register(ch chan<- sd.Event) {
+func (s awaitFirstInstances) Register(ch chan<- sd.Event) {
 	s.Instancer.Register(ch)
 	s.Instancer.Register(ch)
 }
@@ -200,58 +193,58 @@ func (c *Client) instance(following context.Context, addr string, patience time.
 		})
 	})
 	e := func(ctx context.Context, request any) (any, error) {
-		try := request.(try)
+		try := request.(attemptRequest)
 		if !inOrder() {
-			return nil, &down{cause: fmt.Errorf("%s is out of order", addr), passed: true}
+			return nil, &unreachable{cause: fmt.Errorf("%s is out of order", addr), skipped: true}
 		}
 		if probe.leaving.Load() && !try.leaving {
-			return nil, &down{cause: fmt.Errorf("%s is about to stop", addr), passed: true}
+			return nil, &unreachable{cause: fmt.Errorf("%s is about to stop", addr), skipped: true}
 		}
 		response, err := breaker.Execute(func() (*Response, error) {
-			if p, ok := try.request.(*passage); ok {
-				return c.pass(ctx, addr, probe, p)
+			if p, ok := try.request.(*proxiedRequest); ok {
+				return c.proxyTo(ctx, addr, probe, p)
 			}
 			return c.send(ctx, addr, probe, try.request.(Request))
 		})
 		if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-			return nil, &down{cause: err, passed: true}
+			return nil, &unreachable{cause: err, skipped: true}
 		}
 		return response, err
 	}
 	return e, probe, nil
 }
 
-// down is a failure to get an answer from an instance.
-type down struct {
+// unreachable is a failure to get an answer from an instance.
+type unreachable struct {
 	cause error
 	// unsent tells that the instance did not get the request, or did no work for it.
 	unsent bool
-	// passed tells that it was not even tried, because it is known to be out of order.
-	passed bool
+	// skipped tells that it was not even tried, because it is known to be out of order.
+	skipped bool
 }
 
-func (d *down) Error() string { return d.cause.Error() }
-func (d *down) Unwrap() error { return d.cause }
+func (d *unreachable) Error() string { return d.cause.Error() }
+func (d *unreachable) Unwrap() error { return d.cause }
 
 // Unanswered tells whether err means that the neighbour gave no answer, in contrast
 // to a fault that it answered.
 func Unanswered(err error) bool {
-	var d *down
+	var d *unreachable
 	return errors.As(err, &d)
 }
 
-// errDisbelieved is the cause where an instance takes no token of this process.
-var errDisbelieved = errors.New("it refuses our token")
+// errTokenRefused is the cause where an instance takes no token of this process.
+var errTokenRefused = errors.New("it refuses our token")
 
-// Disbelieved tells whether err means that an instance answered, but does not believe this process.
-func Disbelieved(err error) bool { return errors.Is(err, errDisbelieved) }
+// TokenRefused tells whether err means that an instance answered, but does not believe this process.
+func TokenRefused(err error) bool { return errors.Is(err, errTokenRefused) }
 
 // Do sends a request. It returns the neighbour's fault as it is, E_DB when the
 // service is down, slow beyond its concurrency limit or does not answer by the
 // deadline, and the context's error when the caller went away.
 func (c *Client) Do(ctx context.Context, r Request) (response *Response, err error) {
 	defer func(start time.Time) { c.metrics.calls.Done(ctx, "call", start, outcome(err)) }(time.Now())
-	call, err := c.begin(ctx)
+	call, err := c.acquire(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -260,17 +253,17 @@ func (c *Client) Do(ctx context.Context, r Request) (response *Response, err err
 		call.Close()
 		return nil, c.failure(ctx, err)
 	}
-	response.Data = &releasing{response.Data, call.Close}
+	response.Data = &releasingBody{response.Data, call.Close}
 	return response, nil
 }
 
-// begin takes a place among the calls in flight, which lasts until the answer has been read:
+// acquire takes a place among the calls in flight, which lasts until the answer has been read:
 // callers who are slow to read theirs fill their own share.
-func (c *Client) begin(ctx context.Context) (*quota.Loan, error) {
+func (c *Client) acquire(ctx context.Context) (*quota.Loan, error) {
 	call := c.calls.Open(caller.From(ctx).Account())
 	if !call.TryTake(1) {
 		call.Close()
-		return nil, c.unavailable(&down{cause: errors.New("too many calls in flight"), unsent: true})
+		return nil, c.unavailable(&unreachable{cause: errors.New("too many calls in flight"), unsent: true})
 	}
 	return call, nil
 }
@@ -286,8 +279,8 @@ func (c *Client) failure(ctx context.Context, err error) error {
 	return err
 }
 
-// try is what the endpoint of an instance is asked: to send a Request or a *passage.
-type try struct {
+// attemptRequest is what the endpoint of an instance is asked: to send a Request or a *proxiedRequest.
+type attemptRequest struct {
 	request any
 	// leaving tells that an instance takes it even when it is about to stop.
 	leaving bool
@@ -302,19 +295,19 @@ func (c *Client) attempt(ctx context.Context, r any, repeatable bool) (*Response
 	c.budget.earn()
 	endpoints, err := c.endpointer.Endpoints()
 	if err != nil || len(endpoints) == 0 {
-		return nil, &down{cause: errors.Join(lb.ErrNoEndpoints, err), unsent: true}
+		return nil, &unreachable{cause: errors.Join(lb.ErrNoEndpoints, err), unsent: true}
 	}
 	turn, all := c.turn.Add(1), len(endpoints)
 	for tried, attempt := 0, 0; ; tried++ {
-		response, err := endpoints[(turn+uint64(tried))%uint64(all)](ctx, try{r, tried >= all})
+		response, err := endpoints[(turn+uint64(tried))%uint64(all)](ctx, attemptRequest{r, tried >= all})
 		if err == nil {
 			return response.(*Response), nil
 		}
-		var d *down
+		var d *unreachable
 		if !errors.As(err, &d) || ctx.Err() != nil {
 			return nil, err
 		}
-		if d.passed {
+		if d.skipped {
 			if tried >= 2*all-1 {
 				return nil, err
 			}
@@ -328,7 +321,7 @@ func (c *Client) attempt(ctx context.Context, r any, repeatable bool) (*Response
 		select {
 		case <-time.After(rand.N(retryJitter)):
 		case <-ctx.Done():
-			return nil, &down{cause: ctx.Err()}
+			return nil, &unreachable{cause: ctx.Err()}
 		}
 	}
 }
@@ -339,25 +332,11 @@ func (c *Client) unavailable(cause error) error {
 }
 
 func (c *Client) send(ctx context.Context, addr string, probe *probe, r Request) (*Response, error) {
-	ctx, span := c.tracer.Start(ctx, c.service, trace.WithSpanKind(trace.SpanKindClient))
-	defer span.End()
-	asked := ctx
-	ctx, s, release := exchange(ctx, probe, r.Stream)
-	req, err := c.request(ctx, addr, r)
+	resp, s, err := c.exchange(ctx, probe, r.Stream, func(ctx context.Context) (*http.Request, error) { return c.request(ctx, addr, r) })
 	if err != nil {
-		release()
 		return nil, err
 	}
-	resp, err := c.transport.RoundTrip(req)
-	if err != nil {
-		release()
-		if errors.Is(asked.Err(), context.Canceled) {
-			return nil, context.Canceled
-		}
-		return nil, &down{cause: err, unsent: refused(err)}
-	}
 	if resp.Header.Get(hop.FaultHeader) != "" || !r.succeeds(resp.StatusCode) {
-		defer release()
 		defer resp.Body.Close()
 		return nil, readFault(resp)
 	}
@@ -367,12 +346,17 @@ func (c *Client) send(ctx context.Context, addr string, probe *probe, r Request)
 	if age, err := strconv.ParseInt(resp.Header.Get(hop.AgeHeader), 10, 64); err == nil {
 		head.Age = time.Duration(age) * time.Millisecond
 	}
-	return &Response{Head: head, Data: &releasing{s.answer(resp.Body, c.stall), release}, Length: resp.ContentLength}, nil
+	return &Response{Head: head, Data: s.bodyOf(resp.Body, c.stall), Length: resp.ContentLength}, nil
 }
 
-// exchange is the context of one exchange with an instance: it ends when the instance turns
-// unhealthy, and at a deadline in any case. release has to be called when it is over.
-func exchange(asked context.Context, probe *probe, streams bool) (ctx context.Context, s *stream, release func()) {
+// exchange sends what request makes to one instance, in a span of its own, and returns the answer with its body unread; closing that
+// ends the exchange. Its context ends when the instance turns unhealthy, and at a deadline in any case. s is nil unless the answer
+// is to stream.
+func (c *Client) exchange(asked context.Context, probe *probe, streams bool, request func(context.Context) (*http.Request, error)) (
+	resp *http.Response, s *stream, err error,
+) {
+	asked, span := c.tracer.Start(asked, c.service, trace.WithSpanKind(trace.SpanKindClient))
+	defer span.End()
 	ctx, cancel := asked, context.CancelFunc(func() {})
 	if _, has := ctx.Deadline(); !has {
 		ctx, cancel = context.WithTimeout(ctx, defaultDeadline)
@@ -382,15 +366,26 @@ func exchange(asked context.Context, probe *probe, streams bool) (ctx context.Co
 		ctx, s, end = newStream(ctx)
 	}
 	ctx, leave := probe.while(ctx)
-	return ctx, s, func() { leave(); end(); cancel() }
+	release := func() { leave(); end(); cancel() }
+	req, err := request(ctx)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	resp, err = c.transport.RoundTrip(req)
+	if err != nil {
+		release()
+		if errors.Is(asked.Err(), context.Canceled) {
+			return nil, nil, context.Canceled
+		}
+		return nil, nil, &unreachable{cause: err, unsent: refused(err)}
+	}
+	resp.Body = &releasingBody{resp.Body, release}
+	return resp, s, nil
 }
 
 func (c *Client) request(ctx context.Context, addr string, r Request) (*http.Request, error) {
-	method := r.Method
-	if method == "" {
-		method = http.MethodPost
-	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://"+addr+r.Path, bytes.NewReader(r.Body))
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(r.Method, http.MethodPost), "http://"+addr+r.Path, bytes.NewReader(r.Body))
 	if err != nil {
 		return nil, fmt.Errorf("remote %s: %w", c.service, err)
 	}
@@ -447,21 +442,21 @@ func readFault(resp *http.Response) error {
 		err = errors.New("a fault with the status of a success")
 	}
 	if err != nil {
-		return &down{cause: fmt.Errorf("status %d: %w", resp.StatusCode, err), unsent: resp.StatusCode == http.StatusServiceUnavailable}
+		return &unreachable{cause: fmt.Errorf("status %d: %w", resp.StatusCode, err), unsent: resp.StatusCode == http.StatusServiceUnavailable}
 	}
 	if resp.Header.Get(hop.RefusedHeader) != "" {
-		return &down{cause: fmt.Errorf("%w: %s", errDisbelieved, f.Message), unsent: true}
+		return &unreachable{cause: fmt.Errorf("%w: %s", errTokenRefused, f.Message), unsent: true}
 	}
 	return f.Answered(resp.StatusCode)
 }
 
-// releasing runs release once, when the body is closed.
-type releasing struct {
+// releasingBody runs release once, when the body is closed.
+type releasingBody struct {
 	io.ReadCloser
 	release func()
 }
 
-func (r *releasing) Close() error {
+func (r *releasingBody) Close() error {
 	err := r.ReadCloser.Close()
 	if r.release != nil {
 		r.release()
@@ -470,6 +465,6 @@ func (r *releasing) Close() error {
 	return err
 }
 
-type quiet struct{}
+type discardLog struct{}
 
-func (quiet) Log(...any) error { return nil }
+func (discardLog) Log(...any) error { return nil }

@@ -123,7 +123,15 @@ func newClient(t testing.TB, concurrency int, addrs ...string) *remote.Client {
 
 func follow(t testing.TB, concurrency int, instancer sd.Instancer) *remote.Client {
 	t.Helper()
-	c := remote.New(remote.Options{Service: "query", Instancer: instancer, Keys: keys(t), Logger: slog.New(slog.DiscardHandler), Concurrency: concurrency})
+	c := remote.New(
+		remote.Options{
+			Service:     "query",
+			Instancer:   instancer,
+			Keys:        keys(t),
+			Logger:      slog.New(slog.DiscardHandler),
+			Concurrency: concurrency,
+		},
+	)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -279,7 +287,8 @@ func TestAllDownIsKnownAtOnce(t *testing.T) {
 				hubtest.Within(t, atOnce, "a call to nobody", func() {
 					_, err := do(t.Context(), client, read)
 					f := fault.From(err)
-					if f.Code != fault.DB || !f.Retryable() || f.RetryAfter <= 0 || strings.Contains(f.Message, "127.0.0.1") || !strings.Contains(f.Message, "query") {
+					if f.Code != fault.DB || !f.Retryable() || f.RetryAfter <= 0 || strings.Contains(f.Message, "127.0.0.1") ||
+						!strings.Contains(f.Message, "query") {
 						t.Fatalf("got %+v", f)
 					}
 				})
@@ -623,12 +632,23 @@ func TestBodyStreamsAfterDoReturned(t *testing.T) {
 
 func TestFaultSurvivesTheHop(t *testing.T) {
 	t.Parallel()
-	sent := fault.New(fault.Suppressed, "Two targets are suppressed.").With(map[string]any{"targets": []int{1, 2}}).After(1500 * time.Millisecond).Because(errors.New("SELECT secret"))
+	sent := fault.New(
+		fault.Suppressed,
+		"Two targets are suppressed.",
+	).With(
+		map[string]any{"targets": []int{1, 2}},
+	).After(
+		1500 * time.Millisecond,
+	).Because(
+		errors.New("SELECT secret"),
+	)
 	client := newClient(t, 0, start(t, "", refuse(sent)).addr)
 	_, err := do(t.Context(), client, keyedWrite)
 	got := fault.From(err)
 	details, _ := json.Marshal(got.Details)
-	if got.Code != sent.Code || got.Message != sent.Message || got.RetryAfter != sent.RetryAfter || string(details) != `{"targets":[1,2]}` || strings.Contains(got.Error(), "secret") {
+	if got.Code != sent.Code || got.Message != sent.Message || got.RetryAfter != sent.RetryAfter ||
+		string(details) != `{"targets":[1,2]}` ||
+		strings.Contains(got.Error(), "secret") {
 		t.Errorf("got %+v, details %s", got, details)
 	}
 }
@@ -659,8 +679,11 @@ func TestACodeOfALaterReleaseIsAnAnswer(t *testing.T) {
 				for range calls {
 					_, err := do(t.Context(), client, read)
 					f := fault.From(err)
-					if details, _ := json.Marshal(f.Details); f.Code != "E_LATER" || f.Message != "It is of a later release." || string(details) != `{"since":2}` ||
-						f.Status() != status || f.Retryable() != retryable {
+					if details, _ := json.Marshal(
+						f.Details,
+					); f.Code != "E_LATER" || f.Message != "It is of a later release." || string(details) != `{"since":2}` ||
+						f.Status() != status ||
+						f.Retryable() != retryable {
 						t.Errorf("got %+v with the status %d, retryable %t", f, f.Status(), f.Retryable())
 					}
 					if _, err := do(t.Context(), client, other); err != nil {
@@ -680,7 +703,14 @@ func TestACodeOfALaterReleaseIsAnAnswer(t *testing.T) {
 func TestAnswerAndRequestTravelWhole(t *testing.T) {
 	t.Parallel()
 	k := theirs(t)
-	who := caller.Caller{Kind: caller.Key, Service: "svc", ExternalUserID: "ext", CredentialID: "ak_1", Scopes: []string{"query"}, RequestID: "req_1"}
+	who := caller.Caller{
+		Kind:           caller.Key,
+		Service:        "svc",
+		ExternalUserID: "ext",
+		CredentialID:   "ak_1",
+		Scopes:         []string{"query"},
+		RequestID:      "req_1",
+	}
 	mux := http.NewServeMux()
 	mux.Handle("POST /internal/tools/x", hop.Handler(func(ctx context.Context, request any) (any, error) {
 		call := request.(*tool.Call)
@@ -691,18 +721,25 @@ func TestAnswerAndRequestTravelWhole(t *testing.T) {
 		if got := caller.From(ctx); got.CredentialID != "ak_1" || got.RequestID != "req_1" || !got.Holds("query") {
 			return nil, fmt.Errorf("caller %+v", got)
 		}
-		return &tool.Result{Head: tool.Head{Count: 7, Replayed: true}, Data: fmt.Appendf(nil, `{"key":%q,"input":%s}`, call.IdempotencyKey, call.Input)}, nil
+		return &tool.Result{
+			Head: tool.Head{Count: 7, Replayed: true},
+			Data: fmt.Appendf(nil, `{"key":%q,"input":%s}`, call.IdempotencyKey, call.Input),
+		}, nil
 	}, "x", caller.Agents(), 1<<20, k, slog.New(slog.DiscardHandler)))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	client := newClient(t, 0, strings.TrimPrefix(server.URL, "http://"))
-	response, err := client.Do(caller.With(t.Context(), who), remote.Request{Path: hop.ToolPath("x"), Body: []byte(`{"a": 1}`), IdempotencyKey: "k 1"})
+	response, err := client.Do(
+		caller.With(t.Context(), who),
+		remote.Request{Path: hop.ToolPath("x"), Body: []byte(`{"a": 1}`), IdempotencyKey: "k 1"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer response.Data.Close()
 	b, err := io.ReadAll(response.Data)
-	if err != nil || string(b) != `{"key":"k 1","input":{"a": 1}}` || response.Count != 7 || !response.Replayed || response.Length != int64(len(b)) {
+	if err != nil || string(b) != `{"key":"k 1","input":{"a": 1}}` || response.Count != 7 || !response.Replayed ||
+		response.Length != int64(len(b)) {
 		t.Errorf("%s, %+v, %v", b, response, err)
 	}
 }
@@ -718,7 +755,12 @@ func TestATokenThatIsNotBelieved(t *testing.T) {
 	ctx := caller.With(t.Context(), caller.Caller{Kind: caller.Key})
 	deaf := start(t, "", answer(callertest.Keys(t, "query", "authoring")))
 	for name, r := range map[string]remote.Request{"read": read, "write": write} {
-		if _, err := do(ctx, newClient(t, 0, deaf.addr), r); !fault.Is(err, fault.DB) || strings.Contains(fault.From(err).Message, "token") {
+		if _, err := do(
+			ctx,
+			newClient(t, 0, deaf.addr),
+			r,
+		); !fault.Is(err, fault.DB) ||
+			strings.Contains(fault.From(err).Message, "token") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -728,7 +770,11 @@ func TestATokenThatIsNotBelieved(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if status, body := get(t, front(t, newClient(t, 0, deaf.addr), nil)); status != http.StatusServiceUnavailable || !strings.Contains(body, "E_DB") {
+	if status, body := get(
+		t,
+		front(t, newClient(t, 0, deaf.addr), nil),
+	); status != http.StatusServiceUnavailable ||
+		!strings.Contains(body, "E_DB") {
 		t.Errorf("a page: %d %s", status, body)
 	}
 }
@@ -742,24 +788,52 @@ func TestWhoeverACallIsForIsShownWhenAsked(t *testing.T) {
 		c := caller.From(ctx)
 		return out{c.Kind, c.CredentialID, c.RequestID}, nil
 	}
-	hop.Server{Mux: mux, Keys: theirs(t), Logger: quiet}.Operation(hop.New(hop.Declaration{Path: "/internal/who", Takes: caller.Rule{"authoring": {caller.Service, caller.Key}}}, who))
+	hop.Server{
+		Mux:    mux,
+		Keys:   theirs(t),
+		Logger: quiet,
+	}.Operation(
+		hop.New(hop.Declaration{Path: "/internal/who", Takes: caller.Rule{"authoring": {caller.Service, caller.Key}}}, who),
+	)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	authoring := callertest.Keys(t, "authoring", caller.Gateway)
-	c := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: authoring, Logger: quiet})
+	c := remote.New(
+		remote.Options{
+			Service:   "query",
+			Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")},
+			Keys:      authoring,
+			Logger:    quiet,
+		},
+	)
 	t.Cleanup(c.Close)
 	agent := caller.Caller{Kind: caller.Key, CredentialID: "ak_1", RequestID: "req_1"}
 	ctx, err := authoring.Accept(t.Context(), callertest.Header(t, "authoring", agent), caller.Agents())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := (remote.Operation[any, out]{Path: "/internal/who", Repeatable: true, ForCaller: true}).Call(ctx, c, nil); err != nil || got != (out{caller.Key, "ak_1", "req_1"}) {
+	if got, err := (remote.Operation[any, out]{Path: "/internal/who", Repeatable: true, ForCaller: true}).Call(
+		ctx,
+		c,
+		nil,
+	); err != nil ||
+		got != (out{caller.Key, "ak_1", "req_1"}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := (remote.Operation[any, out]{Path: "/internal/who", Repeatable: true}).Call(ctx, c, nil); err != nil || got != (out{caller.Service, "authoring", "req_1"}) {
+	if got, err := (remote.Operation[any, out]{Path: "/internal/who", Repeatable: true}).Call(
+		ctx,
+		c,
+		nil,
+	); err != nil ||
+		got != (out{caller.Service, "authoring", "req_1"}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if got, err := (remote.Operation[any, out]{Path: "/internal/who", Repeatable: true, ForCaller: true}).Call(t.Context(), c, nil); err != nil || got != (out{caller.Service, "authoring", ""}) {
+	if got, err := (remote.Operation[any, out]{Path: "/internal/who", Repeatable: true, ForCaller: true}).Call(
+		t.Context(),
+		c,
+		nil,
+	); err != nil ||
+		got != (out{caller.Service, "authoring", ""}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -769,7 +843,12 @@ func TestCall(t *testing.T) {
 	type out struct{ Said string }
 	i := start(t, "", ok)
 	client := newClient(t, 0, i.addr)
-	if got, err := (remote.Operation[any, out]{Path: "/x", Repeatable: true}).Call(t.Context(), client, nil); err != nil || got.Said != "hello" {
+	if got, err := (remote.Operation[any, out]{Path: "/x", Repeatable: true}).Call(
+		t.Context(),
+		client,
+		nil,
+	); err != nil ||
+		got.Said != "hello" {
 		t.Errorf("%+v, %v", got, err)
 	}
 	h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"said":`) })
@@ -814,7 +893,9 @@ func TestFirstCallFindsItsInstance(t *testing.T) {
 	over, cancel := context.WithTimeout(t.Context(), 0) // cannot be sent
 	defer cancel()
 	for n := range 2000 {
-		c := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{i.addr}, Keys: keys(t), Logger: slog.New(slog.DiscardHandler)})
+		c := remote.New(
+			remote.Options{Service: "query", Instancer: sd.FixedInstancer{i.addr}, Keys: keys(t), Logger: slog.New(slog.DiscardHandler)},
+		)
 		_, err := c.Do(over, read)
 		c.Close()
 		if err == nil || strings.Contains(err.Error(), "no endpoints") {

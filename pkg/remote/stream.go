@@ -28,36 +28,36 @@ func newStream(asked context.Context) (_ context.Context, s *stream, end func())
 			cancel(asked.Err())
 		}
 	})
-	return due{ctx, asked}, s, func() { leave(); cancel(nil) }
+	return streamContext{ctx, asked}, s, func() { leave(); cancel(nil) }
 }
 
-// due is a context that tells the deadline of another.
-type due struct {
+// streamContext is a context that tells the deadline of another.
+type streamContext struct {
 	context.Context
 	asked context.Context
 }
 
-func (d due) Deadline() (time.Time, bool) { return d.asked.Deadline() }
+func (d streamContext) Deadline() (time.Time, bool) { return d.asked.Deadline() }
 
-// answer is the body of an answer that has begun; it is body itself where nothing streams.
-func (s *stream) answer(body io.ReadCloser, stall time.Duration) io.ReadCloser {
+// bodyOf is the body of an answer that has begun; it is body itself where nothing streams.
+func (s *stream) bodyOf(body io.ReadCloser, stall time.Duration) io.ReadCloser {
 	if s == nil {
 		return body
 	}
 	s.begun.Store(true)
 	late := time.AfterFunc(stall, func() { s.cancel(errStalled) })
 	late.Stop()
-	return &streamed{body, late, stall}
+	return &stallingBody{body, late, stall}
 }
 
-// streamed is a body whose bytes are waited for only while it is read.
-type streamed struct {
+// stallingBody is a body whose bytes are waited for only while it is read.
+type stallingBody struct {
 	io.ReadCloser
 	late  *time.Timer
 	stall time.Duration
 }
 
-func (s *streamed) Read(b []byte) (int, error) {
+func (s *stallingBody) Read(b []byte) (int, error) {
 	s.late.Reset(s.stall)
 	defer s.late.Stop()
 	return s.ReadCloser.Read(b)

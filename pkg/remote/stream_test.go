@@ -88,8 +88,10 @@ func TestAStreamThatDoesNotGoOnEnds(t *testing.T) {
 	t.Parallel()
 	i, next, ended := inTwo(t)
 	const stall = 300 * time.Millisecond
-	client := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{i.addr}, Keys: keys(t), Logger: slog.New(slog.DiscardHandler),
-		Patience: hubtest.Patience, Stall: stall})
+	client := remote.New(
+		remote.Options{Service: "query", Instancer: sd.FixedInstancer{i.addr}, Keys: keys(t), Logger: slog.New(slog.DiscardHandler),
+			Patience: hubtest.Patience, Stall: stall},
+	)
 	t.Cleanup(client.Close)
 	response, err := client.Do(t.Context(), remote.Request{Path: read.Path, Stream: true})
 	if err != nil {

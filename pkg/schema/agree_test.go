@@ -72,7 +72,11 @@ func anySchema(t *rapid.T, depth int) *schema.Schema {
 	case "free":
 		return schema.FreeObject("")
 	case "array":
-		return schema.Array("", anySchema(t, depth-1), schema.Items(rapid.IntRange(0, 2).Draw(t, "minItems"), rapid.IntRange(0, 3).Draw(t, "maxItems")))
+		return schema.Array(
+			"",
+			anySchema(t, depth-1),
+			schema.Items(rapid.IntRange(0, 2).Draw(t, "minItems"), rapid.IntRange(0, 3).Draw(t, "maxItems")),
+		)
 	}
 	var members []schema.Property
 	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, 4, rapid.ID).Draw(t, "members") {
@@ -151,7 +155,12 @@ func escaped(s string) string {
 
 func spelled(t *rapid.T, i int64) string {
 	plain := strconv.FormatInt(i, 10)
-	return rapid.SampledFrom([]string{plain, plain + ".0", plain + ".00e0", plain + "e+0", plain + "E-0", strconv.FormatInt(i*1000, 10) + ".0e-3"}).Draw(t, "spelling")
+	return rapid.SampledFrom(
+		[]string{plain, plain + ".0", plain + ".00e0", plain + "e+0", plain + "E-0", strconv.FormatInt(i*1000, 10) + ".0e-3"},
+	).Draw(
+		t,
+		"spelling",
+	)
 }
 
 // TestIntegersAreExact compares with math/big, however the number is written.
@@ -197,9 +206,12 @@ func TestNumbersCostNoMore(t *testing.T) {
 	}
 	zeros := strings.Repeat("0", 1<<20)
 	for text, valid := range map[string]bool{
-		"1." + zeros: true, "1" + zeros: false, "0." + zeros + "1e" + strconv.Itoa(len(zeros)+1): true, "1" + zeros + "e-" + strconv.Itoa(len(zeros)): true,
-		"1e999999999": false, "1e-999999999": false, "0e999999999999999999999": true, "1e999999999999999999999": false, "1e-999999999999999999999": false,
-		"9223372036854775807": true, "9223372036854775808": false, "-9223372036854775808": true, "9223372036854775807.0": true, "922337203685477580.8e1": false,
+		"1." + zeros: true, "1" + zeros: false, "0." + zeros + "1e" + strconv.Itoa(len(zeros)+1): true, "1" + zeros + "e-" +
+			strconv.Itoa(len(zeros)): true,
+		"1e999999999": false, "1e-999999999": false, "0e999999999999999999999": true, "1e999999999999999999999": false,
+		"1e-999999999999999999999": false,
+		"9223372036854775807":      true, "9223372036854775808": false, "-9223372036854775808": true, "9223372036854775807.0": true,
+		"922337203685477580.8e1": false,
 	} {
 		if f := v.Validate(t.Context(), []byte(text)); (f == nil) != valid {
 			t.Errorf("%.40s…: %v, want valid %v", text, f, valid)

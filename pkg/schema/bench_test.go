@@ -40,7 +40,17 @@ func segmentBody() []byte {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"externalId":"%d","snapshot":{"brand_id":%d,"brand_name":"브랜드 %d","president":"Kim \"K\" Minsu","category":{"id":%d,"name":"beauty"},"country_code":"KR","last_campaign_at":"2026-01-31T09:00:00","tags":["quiet","verified"],"ratio":0.%06d,"contact":null}}`, i, i*7, i, i%100, i)
+		fmt.Fprintf(
+			&b,
+			`{"externalId":"%d","snapshot":{"brand_id":%d,"brand_name":"브랜드 %d","president":"Kim \"K\" `+
+				`Minsu","category":{"id":%d,"name":"beauty"},"country_code":"KR","last_campaign_at":"2026-01-31T09:00:00","tags":["quiet",`+
+				`"verified"],"ratio":0.%06d,"contact":null}}`,
+			i,
+			i*7,
+			i,
+			i%100,
+			i,
+		)
 	}
 	b.WriteString(`]}`)
 	return b.Bytes()

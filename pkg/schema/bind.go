@@ -88,11 +88,11 @@ func unmarshalWhole(dec *jsontext.Decoder, to *int64) error {
 	if err != nil {
 		return err
 	}
-	value, whole := wholeNumber(raw)
-	if !whole || value == nil {
+	value, ok := Int64(raw)
+	if !ok {
 		return fmt.Errorf("%s is not a 64-bit integer", bytes.TrimSpace(raw))
 	}
-	*to = *value
+	*to = value
 	return nil
 }
 
@@ -118,11 +118,11 @@ func unmarshalIDText(dec *jsontext.Decoder, to *IDText) error {
 		*to = IDText(text)
 		return err
 	}
-	value, whole := wholeNumber(raw)
-	if !whole || value == nil {
+	value, ok := Int64(raw)
+	if !ok {
 		return fmt.Errorf("%s is no id", bytes.TrimSpace(raw))
 	}
-	*to = IDText(ID(*value).String())
+	*to = IDText(ID(value).String())
 	return nil
 }
 

@@ -35,7 +35,7 @@ func MaxValues(maxBody int64) int { return int(max(fewestValues, maxBody/bytesPe
 // ended ctx.
 func Within(ctx context.Context, text []byte, values int) *fault.Error {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	m := meter{ctx: ctx, dec: dec, left: values, most: values}
+	m := budget{ctx: ctx, dec: dec, left: values, most: values}
 	err := m.skip()
 	if err == nil {
 		if _, end := dec.ReadToken(); !errors.Is(end, io.EOF) {
@@ -45,22 +45,22 @@ func Within(ctx context.Context, text []byte, values int) *fault.Error {
 	return unreadable(err, len(text))
 }
 
-// meter counts what a decoder reads.
-type meter struct {
+// budget counts what a decoder reads.
+type budget struct {
 	ctx        context.Context
 	dec        *jsontext.Decoder
 	left, most int
 }
 
-// beyond is the error of a bound.
-type beyond struct{ Violation }
+// boundExceeded is the error of a bound.
+type boundExceeded struct{ Violation }
 
-func (b beyond) Error() string { return b.Path + " " + b.Message }
+func (b boundExceeded) Error() string { return b.Path + " " + b.Message }
 
-// count counts a value. Its error is beyond, or of the context.
-func (m *meter) count() error {
+// count counts a value. Its error is boundExceeded, or of the context.
+func (m *budget) count() error {
 	if m.left--; m.left < 0 {
-		return beyond{Violation{"", "maxValues", "must hold at most " + strconv.Itoa(m.most) +
+		return boundExceeded{Violation{"", "maxValues", "must hold at most " + strconv.Itoa(m.most) +
 			" values (each object, list, text, number, true, false and null counts): send less in one call"}}
 	}
 	if m.left%stepsPerLook == 0 {
@@ -70,7 +70,7 @@ func (m *meter) count() error {
 }
 
 // open reads the beginning of a list or an object.
-func (m *meter) open() error {
+func (m *budget) open() error {
 	if _, err := m.dec.ReadToken(); err != nil {
 		return err
 	}
@@ -78,27 +78,27 @@ func (m *meter) open() error {
 }
 
 // opened counts and judges the list or object that has just been begun.
-func (m *meter) opened() error {
+func (m *budget) opened() error {
 	if err := m.count(); err != nil {
 		return err
 	}
 	if m.dec.StackDepth() > MaxDepth {
-		return beyond{Violation{string(m.dec.StackPointer()), "maxDepth", "must be nested at most " + strconv.Itoa(MaxDepth) + " deep"}}
+		return boundExceeded{Violation{string(m.dec.StackPointer()), "maxDepth", "must be nested at most " + strconv.Itoa(MaxDepth) + " deep"}}
 	}
 	return nil
 }
 
 // named judges the object of which a name has just been read.
-func (m *meter) named() error {
+func (m *budget) named() error {
 	if _, n := m.dec.StackIndex(m.dec.StackDepth()); n > 2*MaxMembers {
-		return beyond{Violation{string(m.dec.StackPointer().Parent()), "maxProperties", "must have at most " + strconv.Itoa(MaxMembers) +
+		return boundExceeded{Violation{string(m.dec.StackPointer().Parent()), "maxProperties", "must have at most " + strconv.Itoa(MaxMembers) +
 			" members"}}
 	}
 	return nil
 }
 
 // scalar reads a value that is neither a list nor an object.
-func (m *meter) scalar() (jsontext.Value, error) {
+func (m *budget) scalar() (jsontext.Value, error) {
 	if err := m.count(); err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (m *meter) scalar() (jsontext.Value, error) {
 }
 
 // skip reads a value and all that is in it.
-func (m *meter) skip() error {
+func (m *budget) skip() error {
 	for depth := m.dec.StackDepth(); ; {
 		token, err := m.dec.ReadToken()
 		if err != nil {

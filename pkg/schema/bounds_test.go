@@ -77,7 +77,8 @@ func TestBodiesAreBoundedInWhatTheyHold(t *testing.T) {
 		"one more":                    {few, oneTarget(`{"a":[1` + strings.Repeat(",1", 100_000-8) + `]}`), "", "maxValues"},
 		"empty lists":                 {b, oneTarget(`{"a":[[]` + strings.Repeat(",[]", medium/16) + `]}`), "", "maxValues"},
 		"depth":                       {b, oneTarget(strings.Repeat(`{"a":`, 61) + "1" + strings.Repeat("}", 61)), "", ""},
-		"one deeper": {b, oneTarget(strings.Repeat(`{"a":`, 62) + "1" + strings.Repeat("}", 62)), "/targets/0/snapshot" + strings.Repeat("/a", 61),
+		"one deeper": {b, oneTarget(strings.Repeat(`{"a":`, 62) + "1" + strings.Repeat("}", 62)), "/targets/0/snapshot" +
+			strings.Repeat("/a", 61),
 			"maxDepth"},
 		"members that nobody knows":   {b, []byte(strings.TrimSuffix(object(10_001, one), "}") + `,"name":"n"}`), "", "maxProperties"},
 		"in a member of another type": {b, []byte(`{"name":` + object(10_001, one) + `}`), "/name", "maxProperties"},

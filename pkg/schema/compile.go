@@ -34,6 +34,7 @@ type node struct {
 	format               string
 }
 
+// member is a property of an object.
 type member struct {
 	node     *node
 	required int // position in node.required, or -1
@@ -52,6 +53,7 @@ func Compile(s *Schema) (*Validator, error) {
 // Bound lets an input hold as many values as a body of at most maxBody bytes may (MaxValues); without it those of the smallest.
 func (v *Validator) Bound(maxBody int64) { v.values = MaxValues(maxBody) }
 
+// compile prepares a schema and all below it; path is where it is, for an error.
 func compile(s *Schema, path string) (*node, error) {
 	if err := enforceable(s); err != nil {
 		return nil, fmt.Errorf("schema %s: %w", orRoot(path), err)
@@ -137,6 +139,7 @@ var enforced = map[string]bool{
 	"description": true, "default": true, "title": true, "examples": true, "$schema": true, "$comment": true, "deprecated": true,
 }
 
+// enforceable tells what of a schema itself the validator could not enforce.
 func enforceable(s *Schema) error {
 	b, err := json.Marshal(s)
 	if err != nil {

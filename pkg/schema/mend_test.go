@@ -10,11 +10,22 @@ import (
 
 func TestNearest(t *testing.T) {
 	t.Parallel()
-	known := []string{"categoryId", "countryCode", "hasVerifiedContact", "keyword", "lastCampaignAfter", "lastCampaignBefore", "limit", "offset"}
+	known := []string{
+		"categoryId",
+		"countryCode",
+		"hasVerifiedContact",
+		"keyword",
+		"lastCampaignAfter",
+		"lastCampaignBefore",
+		"limit",
+		"offset",
+	}
 	for name, want := range map[string]string{
 		"category_id": "categoryId", "CATEGORYID": "categoryId", "categroyId": "categoryId", "category": "categoryId", "country": "countryCode",
-		"has_verified_contact": "hasVerifiedContact", "keywords": "keyword", "Limit": "limit", "ofset": "offset", "last-campaign-before": "lastCampaignBefore",
-		"lastCampaingAfter": "lastCampaignAfter", "page": "", "q": "", "": "", "id": "", "президент": "", strings.Repeat("x", 5000): "",
+		"has_verified_contact": "hasVerifiedContact", "keywords": "keyword", "Limit": "limit", "ofset": "offset",
+		"last-campaign-before": "lastCampaignBefore",
+		"lastCampaingAfter":    "lastCampaignAfter", "page": "", "q": "", "": "", "id": "", "президент": "",
+		strings.Repeat("x", 5000): "",
 	} {
 		if got := schema.Nearest(name, known); got != want {
 			t.Errorf("%.40q: %q, want %q", name, got, want)
@@ -36,9 +47,16 @@ type looked struct {
 
 func lookedBinding() *schema.Binding[looked] {
 	return schema.Bind[looked](schema.Object(
-		schema.Required("segmentId", schema.String("")), schema.Optional("keyword", schema.String("")), schema.Optional("limit", schema.Integer("")),
-		schema.Optional("categoryId", schema.Integer("")), schema.Optional("wanted", schema.Boolean("")),
-		schema.Optional("codes", schema.Array("", schema.String("")))))
+		schema.Required(
+			"segmentId",
+			schema.String(""),
+		),
+		schema.Optional("keyword", schema.String("")),
+		schema.Optional("limit", schema.Integer("")),
+		schema.Optional("categoryId", schema.Integer("")),
+		schema.Optional("wanted", schema.Boolean("")),
+		schema.Optional("codes", schema.Array("", schema.String(""))),
+	))
 }
 
 func TestMessagesMend(t *testing.T) {
@@ -46,18 +64,23 @@ func TestMessagesMend(t *testing.T) {
 	const all = "categoryId, codes, keyword, limit, segmentId, wanted"
 	b := lookedBinding()
 	for input, want := range map[string]string{
-		`{"segmentId":"1","category_id":12}`:                      "/category_id is not a property of this input; did you mean categoryId? Here it has " + all + ".",
-		`{"segmentId":"1","zzz":12}`:                              "/zzz is not a property of this input; here it has " + all + ".",
-		`{"input":{"segmentId":"1"}}`:                             "/input wraps the input: send the fields themselves as the body; here it has " + all + ".",
-		`{"Arguments":{"segmentId":"1"}}`:                         "/Arguments wraps the input: send the fields themselves as the body; here it has " + all + ".",
-		`{"params":{}}`:                                           "/params wraps the input: send the fields themselves as the body; here it has " + all + ".",
-		`{"segmentId":"1","params":[]}`:                           "/params is not a property of this input; here it has " + all + ".",
-		`{"segmentId":"1","limit":"20"}`:                          "/limit must be an integer, not a string: write 20 without quotes.",
-		`{"segmentId":"1","limit":"many"}`:                        "/limit must be an integer, not a string.",
-		`{"segmentId":"1","wanted":"true"}`:                       "/wanted must be a boolean, not a string: write true without quotes.",
-		`{"segmentId":"1","codes":"1209"}`:                        "/codes must be an array, not a string: write [value].",
-		`{"segmentId":"1","codes":[1209]}`:                        `/codes/0 must be a string, not a number: write "1209".`,
-		`{"segmentId":"1","keyword":null}`:                        "/keyword must be a string, not null: leave it out when there is nothing to say.",
+		`{"segmentId":"1","category_id":12}`: "/category_id is not a property of this input; " +
+			"did you mean categoryId? Here it has " + all + ".",
+		`{"segmentId":"1","zzz":12}`: "/zzz is not a property of this input; here it has " + all + ".",
+		`{"input":{"segmentId":"1"}}`: "/input wraps the input: send the fields themselves as the body; " +
+			"here it has " + all + ".",
+		`{"Arguments":{"segmentId":"1"}}`: "/Arguments wraps the input: send the fields themselves as the body; " +
+			"here it has " + all + ".",
+		`{"params":{}}`: "/params wraps the input: send the fields themselves as the body; " +
+			"here it has " + all + ".",
+		`{"segmentId":"1","params":[]}`:     "/params is not a property of this input; here it has " + all + ".",
+		`{"segmentId":"1","limit":"20"}`:    "/limit must be an integer, not a string: write 20 without quotes.",
+		`{"segmentId":"1","limit":"many"}`:  "/limit must be an integer, not a string.",
+		`{"segmentId":"1","wanted":"true"}`: "/wanted must be a boolean, not a string: write true without quotes.",
+		`{"segmentId":"1","codes":"1209"}`:  "/codes must be an array, not a string: write [value].",
+		`{"segmentId":"1","codes":[1209]}`:  `/codes/0 must be a string, not a number: write "1209".`,
+		`{"segmentId":"1","keyword":null}`: "/keyword must be a string, not null: " +
+			"leave it out when there is nothing to say.",
 		`{"segmentId":null}`:                                      "/segmentId must be a string, not null.",
 		`{"segmentId":7.5}`:                                       "/segmentId must be a string, or a whole number of 64 bits.",
 		`{"segmentId":99999999999999999999}`:                      "/segmentId must be a string, or a whole number of 64 bits.",
@@ -91,7 +114,9 @@ func TestIDsComeAsNumbersToo(t *testing.T) {
 	if len(names) != 1 || names[0] != "segmentId" {
 		t.Fatal(names)
 	}
-	edge, err := schema.Compile(schema.Object(schema.Optional("segmentId", schema.String("")), schema.Optional("limit", schema.Integer(""))))
+	edge, err := schema.Compile(
+		schema.Object(schema.Optional("segmentId", schema.String("")), schema.Optional("limit", schema.Integer(""))),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +152,15 @@ func TestTimesAsAnswersHaveThem(t *testing.T) {
 // TestNullsOfRoutes: where a validator takes them, null stands for an optional member alone.
 func TestNullsOfRoutes(t *testing.T) {
 	t.Parallel()
-	s := schema.Object(schema.Required("code", schema.String("")), schema.Optional("amount", schema.Integer("")),
-		schema.Optional("list", schema.Array("", schema.String(""))), schema.Optional("inner", schema.Object(schema.Optional("x", schema.String("")))))
+	s := schema.Object(
+		schema.Required("code", schema.String("")),
+		schema.Optional("amount", schema.Integer("")),
+		schema.Optional(
+			"list",
+			schema.Array("", schema.String("")),
+		),
+		schema.Optional("inner", schema.Object(schema.Optional("x", schema.String("")))),
+	)
 	v, err := schema.Compile(s)
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +170,8 @@ func TestNullsOfRoutes(t *testing.T) {
 		t.Error("a tool takes null")
 	}
 	v.TakeNulls()
-	for input, ok := range map[string]bool{nulls: true, `{"code":null}`: false, `{"code":"c","list":[null]}`: false, `null`: false, `{"code":"c","none":null}`: false} {
+	for input, ok := range map[string]bool{nulls: true, `{"code":null}`: false, `{"code":"c","list":[null]}`: false, `null`: false,
+		`{"code":"c","none":null}`: false} {
 		if f := v.Validate(t.Context(), []byte(input)); (f == nil) != ok {
 			t.Errorf("%s: %v", input, f)
 		}

@@ -5,13 +5,13 @@ import "strings"
 // Nearest returns the known name that a caller most likely meant by one that does not exist, or "": the same but for case and
 // separators, misspelt in a third of its letters at most, or its beginning. Of several alike it is the first.
 func Nearest(name string, known []string) string {
-	sought := folded(name)
+	sought := normalized(name)
 	if sought == "" || len(sought) > 64 {
 		return ""
 	}
 	best, least := "", max(1, len(sought)/3)+1
 	for _, candidate := range known {
-		k := folded(candidate)
+		k := normalized(candidate)
 		d := distance(sought, k)
 		if min(len(sought), len(k)) >= 4 && (strings.HasPrefix(k, sought) || strings.HasPrefix(sought, k)) {
 			d = min(d, 2) // category for categoryId, but categoryName for categoryName
@@ -23,8 +23,8 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
-// folded is a name without what people write differently.
-func folded(name string) string {
+// normalized is a name without what people write differently.
+func normalized(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == ' ' || r == '.' {
 			return -1

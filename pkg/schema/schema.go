@@ -160,6 +160,16 @@ func Of[T any]() *Schema {
 	return s
 }
 
+// Encode is a schema as JSON. It panics at one that is none: that is a programming error.
+func Encode(s *Schema) json.RawMessage {
+	b, err := json.Marshal(s)
+	if err != nil {
+		panic(fmt.Sprintf("schema: %v", err))
+	}
+	return b
+}
+
+// arraysNeverNull takes null out of the types of arrays, wherever they are.
 func arraysNeverNull(s *Schema) {
 	if s == nil {
 		return

@@ -34,10 +34,12 @@ func TestEveryViolationIsListedInOrder(t *testing.T) {
 		`{}`:           {"/text required"},
 		`{"text":"","kind":"x","number":0,"maybe":null,"flag":1,"list":[],"free":[],"nested":{}}`: {
 			"/text minLength", "/kind enum", "/number minimum", "/maybe type", "/flag type", "/list minItems", "/free type", "/nested type"},
-		`{"text":"xxxxxx","when":"soon","mail":"nobody","number":11}`: {"/text maxLength", "/text pattern", "/when format", "/mail format", "/number maximum"},
-		`{"list":[-1,"2",3.5,4],"text":"a"}`:                          {"/list/0 minimum", "/list/1 type", "/list/2 type", "/list maxItems"},
+		`{"text":"xxxxxx","when":"soon","mail":"nobody","number":11}`: {"/text maxLength", "/text pattern", "/when format", "/mail format",
+			"/number maximum"},
+		`{"list":[-1,"2",3.5,4],"text":"a"}`: {"/list/0 minimum", "/list/1 type", "/list/2 type", "/list maxItems"},
 		`{"text":"a","nested":[{"id":"1"},{"deep":{"n":-1,"m":0}},{"id":null,"a/b~":1}]}`: {
-			"/nested/1/deep/n minimum", "/nested/1/deep/m additionalProperties", "/nested/1/id required", "/nested/2/id type", "/nested/2/a~1b~0 additionalProperties"},
+			"/nested/1/deep/n minimum", "/nested/1/deep/m additionalProperties", "/nested/1/id required", "/nested/2/id type",
+			"/nested/2/a~1b~0 additionalProperties"},
 		`{"TEXT":"a"}`:                     {"/TEXT additionalProperties", "/text required"},
 		`{"\u0074ext":"a"}`:                nil,
 		`{"text":"a","free":{"any":[{}]}}`: nil,
@@ -77,7 +79,8 @@ func TestEveryViolationIsListedInOrder(t *testing.T) {
 func TestAWrongTypeIsNamed(t *testing.T) {
 	t.Parallel()
 	b := schema.Bind[everything](everythingSchema)
-	for value, want := range map[string]string{"7": `a number: write "7"`, "7.5": "a number", "null": "null", "true": "a boolean", "[]": "an array", "{}": "an object"} {
+	for value, want := range map[string]string{"7": `a number: write "7"`, "7.5": "a number", "null": "null", "true": "a boolean",
+		"[]": "an array", "{}": "an object"} {
 		f := b.Validate(t.Context(), []byte(`{"text":`+value+`}`))
 		if f == nil || violations(f)[0].Message != "must be a string, not "+want {
 			t.Errorf("%s: %v", value, f)
@@ -145,11 +148,16 @@ func TestDefaultsHoldForAbsentMembersOnly(t *testing.T) {
 		return in
 	}
 	in := decode(`{"text":"a"}`)
-	if in.Kind != "brand" || in.Number != 7 || !in.Flag || !reflect.DeepEqual(in.List, []int64{1, 2}) || in.Maybe != nil || in.Mail != nil || in.Nested != nil {
+	if in.Kind != "brand" || in.Number != 7 || !in.Flag || !reflect.DeepEqual(in.List, []int64{1, 2}) || in.Maybe != nil ||
+		in.Mail != nil ||
+		in.Nested != nil {
 		t.Errorf("got %+v", in)
 	}
 	in.List[0] = 99 // what a call does with its input stays its own
-	if in = decode(`{"text":"a","list":[3],"flag":false,"maybe":0,"number":1,"kind":"partner"}`); in.List[0] != 3 || len(in.List) != 1 || in.Flag || in.Maybe == nil || *in.Maybe != 0 || in.Number != 1 || in.Kind != "partner" {
+	if in = decode(
+		`{"text":"a","list":[3],"flag":false,"maybe":0,"number":1,"kind":"partner"}`,
+	); in.List[0] != 3 || len(in.List) != 1 || in.Flag || in.Maybe == nil || *in.Maybe != 0 || in.Number != 1 ||
+		in.Kind != "partner" {
 		t.Errorf("got %+v", in)
 	}
 	if in = decode(`{"text":"a"}`); !reflect.DeepEqual(in.List, []int64{1, 2}) {
@@ -159,11 +167,17 @@ func TestDefaultsHoldForAbsentMembersOnly(t *testing.T) {
 
 func TestDecodeKeepsWhatWasSent(t *testing.T) {
 	b := schema.Bind[everything](everythingSchema)
-	in, f := b.Decode(t.Context(), []byte(`{"text":"é\n\u00e9","free":{"n":12345678901234567890.10, "s":"<&>"},"nested":[{"id":"1","bag":{"k":[1,null]},"deep":{"n":2.0}}]}`))
+	in, f := b.Decode(
+		t.Context(),
+		[]byte(
+			`{"text":"é\n\u00e9","free":{"n":12345678901234567890.10, "s":"<&>"},"nested":[{"id":"1","bag":{"k":[1,null]},"deep":{"n":2.0}}]}`,
+		),
+	)
 	if f != nil {
 		t.Fatal(f)
 	}
-	if in.Text != "é\né" || string(in.Free) != `{"n":12345678901234567890.10, "s":"<&>"}` || in.Nested[0].Deep.N != 2 || !reflect.DeepEqual(in.Nested[0].Bag["k"], []any{1.0, nil}) {
+	if in.Text != "é\né" || string(in.Free) != `{"n":12345678901234567890.10, "s":"<&>"}` || in.Nested[0].Deep.N != 2 ||
+		!reflect.DeepEqual(in.Nested[0].Bag["k"], []any{1.0, nil}) {
 		t.Errorf("got %+v, free %s", in, in.Free)
 	}
 }

@@ -30,6 +30,7 @@ func (v *Violations) Length(path, text string, max int) {
 	}
 }
 
+// without adds a violation for the first bad character of a text, or for what is no UTF-8.
 func (v *Violations) without(path, text string, bad func(rune) bool, message string) {
 	if !utf8.ValidString(text) {
 		v.Add(path, "encoding", "must be valid UTF-8")
@@ -59,4 +60,17 @@ func CodePoint(text string) string {
 		return fmt.Sprintf("U+%04X", r)
 	}
 	return "nothing"
+}
+
+// Note is a note or a reason as it is kept: trimmed, with lines that end with \n, and with at most max characters. field
+// names it in the violation; needed refuses an empty one. E_VALIDATION.
+func Note(field, text string, max int, needed bool) (string, error) {
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	var v Violations
+	if text == "" && needed {
+		v.Add("/"+field, "required", "is required")
+	}
+	v.Prose("/"+field, text)
+	v.Length("/"+field, text, max)
+	return text, v.Err()
 }

@@ -23,7 +23,7 @@ import (
 // of the text, or nil; text that is no JSON or goes beyond a bound is read up to
 // there, and that is the one violation. When ctx ends it stops with that.
 func (v *Validator) Validate(ctx context.Context, input []byte) *fault.Error {
-	p := pass{meter: meter{ctx: ctx, dec: jsontext.NewDecoder(bytes.NewBuffer(input)), left: v.values, most: v.values}, nulls: v.nulls}
+	p := validation{budget: budget{ctx: ctx, dec: jsontext.NewDecoder(bytes.NewBuffer(input)), left: v.values, most: v.values}, nulls: v.nulls}
 	err := p.value(v.root)
 	if err == nil {
 		if _, end := p.dec.ReadToken(); !errors.Is(end, io.EOF) {
@@ -40,7 +40,7 @@ var errTrailing = errors.New("more text after the value")
 
 // unreadable is the fault of an input of this length that was not read to its end.
 func unreadable(err error, length int) *fault.Error {
-	var over beyond
+	var over boundExceeded
 	switch {
 	case err == nil:
 		return nil
@@ -53,6 +53,7 @@ func unreadable(err error, length int) *fault.Error {
 	return Invalid(over.Path, over.Rule, "%s", over.Message)
 }
 
+// notJSON is the violation of text that the decoder could not read.
 func notJSON(err error, length int) Violation {
 	v := Violation{Rule: "json", Message: "must be one strict JSON value"}
 	var syntactic *jsontext.SyntacticError
@@ -68,20 +69,22 @@ func notJSON(err error, length int) Violation {
 	return v
 }
 
-// pass is the state of one Validate. It keeps the violations that are listed and
+// validation is the state of one Validate. It keeps the violations that are listed and
 // counts the others: a body of 32 MiB can hold millions.
-type pass struct {
-	meter
+type validation struct {
+	budget
 	found  Violations
 	needed bool // the value that is read next is a required member
 	nulls  bool // an optional member may be null
 }
 
 // report is about the value that was read last.
-func (p *pass) report(rule, format string, args ...any) { p.reportMember("", rule, format, args...) }
+func (p *validation) report(rule, format string, args ...any) {
+	p.reportMember("", rule, format, args...)
+}
 
 // reportMember is about a member of that value; "" is the value itself.
-func (p *pass) reportMember(name, rule, format string, args ...any) {
+func (p *validation) reportMember(name, rule, format string, args ...any) {
 	if p.found.Full() {
 		p.found.count++ // without a path made for it
 		return
@@ -93,7 +96,8 @@ func (p *pass) reportMember(name, rule, format string, args ...any) {
 	p.found.Add(string(path), rule, format, args...)
 }
 
-func (p *pass) value(n *node) error {
+// value judges the next value by a schema. Its error is of text that cannot be read further; violations are reported.
+func (p *validation) value(n *node) error {
 	kind := p.dec.PeekKind()
 	switch {
 	case n.kind == "object" && kind == '{':
@@ -115,7 +119,7 @@ func (p *pass) value(n *node) error {
 	if kind == '{' || kind == '[' {
 		err = p.skip() // which may be large
 	} else if raw, err = p.scalar(); err == nil {
-		hint = mend(n.kind, kind, raw)
+		hint = fixHint(n.kind, kind, raw)
 		if kind == 'n' && !p.needed {
 			hint = ": leave it out when there is nothing to say"
 		}
@@ -127,8 +131,8 @@ func (p *pass) value(n *node) error {
 	return nil
 }
 
-// mend says how a scalar of another type is written as what it has to be.
-func mend(want string, kind jsontext.Kind, raw []byte) string {
+// fixHint says how a scalar of another type is written as what it has to be.
+func fixHint(want string, kind jsontext.Kind, raw []byte) string {
 	text := strings.Trim(string(raw[:min(len(raw), 32)]), `"`)
 	_, err := strconv.ParseInt(text, 10, 64)
 	switch {
@@ -168,7 +172,8 @@ func kindName(k jsontext.Kind) string {
 	}
 }
 
-func (p *pass) object(n *node) error {
+// object judges an object: its members by name, what is missing, and what is not known.
+func (p *validation) object(n *node) error {
 	if n.properties == nil && !n.closed {
 		return p.skip()
 	}
@@ -231,7 +236,7 @@ var wrappers = map[string]bool{"input": true, "arguments": true, "args": true, "
 	"data": true, "payload": true}
 
 // unknown judges a member that the schema does not have, whose name has been read; wraps says that it holds the whole input.
-func (p *pass) unknown(n *node, quoted []byte) (wraps bool, err error) {
+func (p *validation) unknown(n *node, quoted []byte) (wraps bool, err error) {
 	if !n.closed {
 		return false, p.skip()
 	}
@@ -259,18 +264,19 @@ func (p *pass) unknown(n *node, quoted []byte) (wraps bool, err error) {
 }
 
 // digits judges a number that stands for its digits.
-func (p *pass) digits() error {
+func (p *validation) digits() error {
 	raw, err := p.scalar()
 	if err != nil {
 		return err
 	}
-	if value, whole := wholeNumber(raw); !whole || value == nil {
+	if _, ok := Int64(raw); !ok {
 		p.report("type", "must be a string, or a whole number of 64 bits")
 	}
 	return nil
 }
 
-func (p *pass) array(n *node) error {
+// array judges each item, and then how many there were.
+func (p *validation) array(n *node) error {
 	if err := p.open(); err != nil {
 		return err
 	}
@@ -299,7 +305,8 @@ func (p *pass) array(n *node) error {
 	return nil
 }
 
-func (p *pass) text(n *node) error {
+// text judges a string; lengths count code points of what is unescaped.
+func (p *validation) text(n *node) error {
 	raw, err := p.scalar()
 	if err != nil {
 		return err
@@ -332,7 +339,8 @@ func (p *pass) text(n *node) error {
 	return nil
 }
 
-func (p *pass) integer(n *node) error {
+// integer judges a number that has to be whole and to fit into 64 bits.
+func (p *validation) integer(n *node) error {
 	raw, err := p.scalar()
 	if err != nil {
 		return err

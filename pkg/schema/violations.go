@@ -50,6 +50,7 @@ func (v *Violations) Err() error {
 	return nil
 }
 
+// fault is Err as a fault; its message tells the first violation, and how many more there are.
 func (v *Violations) fault() *fault.Error {
 	if v.count == 0 {
 		return nil

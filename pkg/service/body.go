@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// remainder is how long what the handler did not read of a body may take to arrive, so that
+	// bodyRemainderTimeout is how long what the handler did not read of a body may take to arrive, so that
 	// the connection serves another request.
-	remainder = 5 * time.Second
-	// bodyWait is how long a body waits for memory.
-	bodyWait = 2 * time.Second
+	bodyRemainderTimeout = 5 * time.Second
+	// bodyMemoryWait is how long a body waits for memory.
+	bodyMemoryWait = 2 * time.Second
 )
 
 // bodies makes the bodies of requests arrive at this pace, and counts what handlers keep of
@@ -31,7 +31,7 @@ func (p pace) bodies(held *quota.Quota, next http.Handler) http.Handler {
 			return
 		}
 		b := &body{ReadCloser: r.Body, held: held, deadline: http.NewResponseController(w).SetReadDeadline, patience: p.patience(),
-			place: placeOf(r)}
+			place: slotOf(r)}
 		if b.place.of.crowded() {
 			b.patience = p.hurried().patience()
 		}
@@ -47,14 +47,15 @@ type body struct {
 	held     *quota.Quota
 	loan     *quota.Loan // nil until something is kept
 	deadline func(time.Time) error
-	patience patience // of the one who reads
-	place    *place
+	patience allowance // of the one who reads
+	place    *slot
 
 	mu sync.Mutex
 	// over is set at the body's end and at the handler's: the connection is not the body's then.
 	over bool
 }
 
+// Read reads what has arrived, and waits for no longer than the client may keep its body waiting.
 func (b *body) Read(p []byte) (int, error) {
 	if err := b.expect(); err != nil {
 		return 0, err
@@ -73,6 +74,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// expect sets the deadline of the read that begins now, while the connection is the body's.
 func (b *body) expect() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -90,7 +92,7 @@ func (b *body) Hold(ctx context.Context, n int64) error {
 	if b.loan == nil {
 		b.loan = b.held.Open(caller.From(ctx).Account())
 	}
-	ctx, cancel := context.WithTimeout(ctx, bodyWait)
+	ctx, cancel := context.WithTimeout(ctx, bodyMemoryWait)
 	defer cancel()
 	if err := b.loan.Take(ctx, n); err != nil {
 		return fault.New(fault.RateLimit, "There are too many large requests at once. Try again in a second, or send less at a time.").
@@ -109,6 +111,6 @@ func (b *body) finish() {
 	if !b.over {
 		b.over = true
 		b.place.rest()
-		_ = b.deadline(time.Now().Add(remainder)) // it fails with the connection alone
+		_ = b.deadline(time.Now().Add(bodyRemainderTimeout)) // it fails with the connection alone
 	}
 }

@@ -27,8 +27,6 @@ const (
 	waitingLeast = time.Second
 	// wideShares is how many networks' shares the wider network around them may have: an IPv4 /24, an IPv6 /48.
 	wideShares = 4
-	// wide4 and wide6 are the prefixes that one customer of a provider usually has at most.
-	wide4, wide6 = 24, 48
 )
 
 // connections bounds how many clients may be connected to a listener: in all, from one network, and from the wider network
@@ -37,15 +35,15 @@ const (
 // taken, one whose handler only waits for its client, to send or to read on, rests too, after a second.
 type connections struct {
 	mu       sync.Mutex
-	all      *crowd
+	all      *connectionGroup
 	share    int
-	networks map[string]*crowd
+	networks map[string]*connectionGroup
 
 	refused, closed atomic.Int64
 }
 
-// crowd is connections that are bounded together.
-type crowd struct {
+// connectionGroup is connections that are bounded together.
+type connectionGroup struct {
 	name       string
 	most, used int
 	// resting are those that no handler answers, in the order in which they began to rest: that have said nothing yet,
@@ -53,7 +51,8 @@ type crowd struct {
 	resting, waiting list.List
 }
 
-func (c *crowd) list(waiting bool) *list.List {
+// list is the queue of those that wait for their clients, or of those that rest.
+func (c *connectionGroup) list(waiting bool) *list.List {
 	if waiting {
 		return &c.waiting
 	}
@@ -61,13 +60,13 @@ func (c *crowd) list(waiting bool) *list.List {
 }
 
 // longest is the one that has rested longest; nil when none may be closed.
-func (c *crowd) longest() *place {
-	var p *place
+func (c *connectionGroup) longest() *slot {
+	var p *slot
 	if e := c.resting.Front(); e != nil {
-		p = e.Value.(*place)
+		p = e.Value.(*slot)
 	}
 	if e := c.waiting.Front(); e != nil {
-		w := e.Value.(*place)
+		w := e.Value.(*slot)
 		if time.Since(w.since) >= waitingLeast && (p == nil || w.since.Before(p.since)) {
 			p = w
 		}
@@ -75,13 +74,13 @@ func (c *crowd) longest() *place {
 	return p
 }
 
-// place is that of one connection.
-type place struct {
+// slot is that of one connection.
+type slot struct {
 	of   *connections
 	conn net.Conn
-	// in are the crowds that it counts for, narrowest first; at is where it rests or waits in each, since then, all nil
+	// in are the groups that it counts for, narrowest first; at is where it rests or waits in each, since then, all nil
 	// while it does not.
-	in    [3]*crowd
+	in    [3]*connectionGroup
 	at    [3]*list.Element
 	since time.Time
 	// waiting tells which of the two it does.
@@ -90,8 +89,9 @@ type place struct {
 	left bool
 }
 
+// newConnections bounds connections to most in all, and to share from one network.
 func newConnections(most, share int) *connections {
-	c := &connections{all: &crowd{most: most}, networks: map[string]*crowd{}}
+	c := &connections{all: &connectionGroup{most: most}, networks: map[string]*connectionGroup{}}
 	c.limit(share)
 	return c
 }
@@ -118,7 +118,7 @@ func (c *connections) crowded() bool {
 }
 
 // take gives the connection a place, which may be another's until now. It is nil when all that could make room are answered.
-func (c *connections) take(conn net.Conn) *place {
+func (c *connections) take(conn net.Conn) *slot {
 	p, last := c.seat(conn)
 	if last != nil {
 		c.closed.Add(1)
@@ -131,11 +131,11 @@ func (c *connections) take(conn net.Conn) *place {
 }
 
 // seat is take, and returns the connection that has to be closed for it.
-func (c *connections) seat(conn net.Conn) (p *place, last net.Conn) {
+func (c *connections) seat(conn net.Conn) (p *slot, last net.Conn) {
 	network, wide := networks(conn.RemoteAddr())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p = &place{of: c, conn: conn, in: [3]*crowd{c.crowd(network, c.share), c.crowd(wide, wideShares*c.share), c.all}}
+	p = &slot{of: c, conn: conn, in: [3]*connectionGroup{c.group(network, c.share), c.group(wide, wideShares*c.share), c.all}}
 	for _, full := range p.in {
 		if full.used < full.most {
 			continue
@@ -144,120 +144,121 @@ func (c *connections) seat(conn net.Conn) (p *place, last net.Conn) {
 		if other == nil {
 			return nil, nil
 		}
-		// The wider crowds are those of the one that leaves, too: there is room in all of them.
-		other.vacate()
+		// The wider groups are those of the one that leaves, too: there is room in all of them.
+		other.free()
 		last = other.conn
 		break
 	}
-	for _, crowd := range p.in {
-		crowd.used++
-		if crowd.name != "" {
-			c.networks[crowd.name] = crowd
+	for _, group := range p.in {
+		group.used++
+		if group.name != "" {
+			c.networks[group.name] = group
 		}
 	}
-	p.settle(false)
+	p.enqueue(false)
 	return p, last
 }
 
-// crowd is that of a network, which is kept while somebody is in it.
-func (c *connections) crowd(name string, most int) *crowd {
+// group is that of a network, which is kept while somebody is in it.
+func (c *connections) group(name string, most int) *connectionGroup {
 	if there := c.networks[name]; there != nil {
 		return there
 	}
-	return &crowd{name: name, most: min(most, c.all.most)}
+	return &connectionGroup{name: name, most: min(most, c.all.most)}
 }
 
-// networks are the network of a client, as limits see it, and the wider one around it.
+// networks are the narrowest network of a client, as limits see it, and the widest around it, which one customer of a provider
+// usually has at most: an IPv4 /24, an IPv6 /48.
 func networks(client net.Addr) (network, wide string) {
 	from, err := netip.ParseAddrPort(client.String())
 	if err != nil {
 		return client.String(), "around " + client.String()
 	}
-	addr := from.Addr().Unmap().WithZone("")
-	bits := wide6
-	if addr.Is4() {
-		bits = wide4
-	}
-	return caller.Network(addr.String()), "around " + netip.PrefixFrom(addr, bits).Masked().String()
+	all := caller.Networks(from.Addr().String())
+	return all[0], "around " + all[len(all)-1]
 }
 
 // begin takes the connection out of rest for a call. It is false when its place has been given away.
-func (p *place) begin() bool {
+func (p *slot) begin() bool {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
-	p.rise()
+	p.dequeue()
 	return !p.left
 }
 
 // rest lets the connection rest from now on: no handler answers it.
-func (p *place) rest() {
+func (p *slot) rest() {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
 	if !p.left {
-		p.rise()
-		p.settle(false)
+		p.dequeue()
+		p.enqueue(false)
 	}
 }
 
 // wait lets the connection wait for its client, in a crowd. It is false where it does not: there is room, or it rests already.
 // After true, begin has to say whether the connection is still there.
-func (p *place) wait() bool {
+func (p *slot) wait() bool {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
 	if p.left || p.at[0] != nil || p.of.all.used <= p.of.all.most/2 {
 		return false
 	}
-	p.settle(true)
+	p.enqueue(true)
 	return true
 }
 
 // leave gives the place back, once.
-func (p *place) leave() {
+func (p *slot) leave() {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
-	p.vacate()
+	p.free()
 }
 
-func (p *place) settle(waiting bool) {
+// enqueue lets the connection rest or wait, in each of its groups.
+func (p *slot) enqueue(waiting bool) {
 	p.waiting, p.since = waiting, time.Now()
-	for i, crowd := range p.in {
-		p.at[i] = crowd.list(waiting).PushBack(p)
+	for i, group := range p.in {
+		p.at[i] = group.list(waiting).PushBack(p)
 	}
 }
 
-func (p *place) rise() {
-	for i, crowd := range p.in {
+// dequeue takes it out of rest or wait.
+func (p *slot) dequeue() {
+	for i, group := range p.in {
 		if p.at[i] != nil {
-			crowd.list(p.waiting).Remove(p.at[i])
+			group.list(p.waiting).Remove(p.at[i])
 			p.at[i] = nil
 		}
 	}
 }
 
-func (p *place) vacate() {
+// free gives the slot back, which may be another's then. A network is forgotten with its last connection.
+func (p *slot) free() {
 	if p.left {
 		return
 	}
 	p.left = true
-	p.rise()
-	for _, crowd := range p.in {
-		if crowd.used--; crowd.used == 0 {
-			delete(p.of.networks, crowd.name)
+	p.dequeue()
+	for _, group := range p.in {
+		if group.used--; group.used == 0 {
+			delete(p.of.networks, group.name)
 		}
 	}
 }
 
-type placeKey struct{}
+type slotKey struct{}
 
-// placed is an http.Server's ConnContext.
-func placed(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, placeKey{}, c.(*pacedConn).place)
+// withSlot is an http.Server's ConnContext.
+func withSlot(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, slotKey{}, c.(*pacedConn).place)
 }
 
-func placeOf(r *http.Request) *place { return r.Context().Value(placeKey{}).(*place) }
+// slotOf is the slot of the connection that a request has come by.
+func slotOf(r *http.Request) *slot { return r.Context().Value(slotKey{}).(*slot) }
 
-// changed is an http.Server's ConnState.
-func changed(c net.Conn, state http.ConnState) {
+// connState is an http.Server's ConnState.
+func connState(c net.Conn, state http.ConnState) {
 	switch p := c.(*pacedConn).place; state {
 	case http.StateIdle:
 		p.rest()
@@ -270,24 +271,24 @@ func changed(c net.Conn, state http.ConnState) {
 // answer keeps a connection while next answers it. In a crowd it goes with an answer that helps nobody who is known.
 func (c *connections) answer(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !placeOf(r).begin() {
+		if !slotOf(r).begin() {
 			panic(http.ErrAbortHandler) // nobody would hear the answer
 		}
 		if c.crowded() {
 			if r.URL.Path == discover.AlivePath || r.URL.Path == discover.ReadyPath {
 				w.Header().Set("Connection", "close")
 			}
-			w = parting{w}
+			w = closingOnRefusal{w}
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// parting ends the connection of a client that is refused.
-type parting struct{ http.ResponseWriter }
+// closingOnRefusal ends the connection of a client that is refused.
+type closingOnRefusal struct{ http.ResponseWriter }
 
 // WriteHeader implements http.ResponseWriter.
-func (p parting) WriteHeader(status int) {
+func (p closingOnRefusal) WriteHeader(status int) {
 	switch status {
 	case http.StatusUnauthorized, http.StatusNotFound, http.StatusMisdirectedRequest, http.StatusTooManyRequests:
 		p.Header().Set("Connection", "close")
@@ -296,10 +297,10 @@ func (p parting) WriteHeader(status int) {
 }
 
 // Unwrap lets an http.ResponseController find what it needs.
-func (p parting) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+func (p closingOnRefusal) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
 // Flush implements http.Flusher.
-func (p parting) Flush() { _ = http.NewResponseController(p.ResponseWriter).Flush() }
+func (p closingOnRefusal) Flush() { _ = http.NewResponseController(p.ResponseWriter).Flush() }
 
 // mostConnections is the bound of the listener for calls: what the settings say, else what fits into a quarter of the memory;
 // in any case three quarters of the descriptors, because files, stores and neighbours need some, too.

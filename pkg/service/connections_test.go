@@ -252,7 +252,8 @@ func TestNeighbouringNetworksHaveAShareTogether(t *testing.T) {
 func TestInACrowdWhoIsRefusedLeaves(t *testing.T) {
 	t.Parallel()
 	r := run(t, "", with("HUB_CONNECTIONS=40", "HUB_NETWORK_CONNECTIONS=39")...)
-	for path, ends := range map[string]bool{"GET /healthz": true, "GET /readyz": true, "POST /refused": true, "GET /nothing": true, "POST /kept": false} {
+	for path, ends := range map[string]bool{"GET /healthz": true, "GET /readyz": true, "POST /refused": true, "GET /nothing": true,
+		"POST /kept": false} {
 		method, path, _ := strings.Cut(path, " ")
 		if _, last, err := r.from(t, "127.1.0.1", "internal").ask(asks(method, path)); err != nil || last {
 			t.Errorf("%s: %t, %v", path, last, err)
@@ -280,12 +281,13 @@ func TestNothingFollowsARequestOfDoubtfulEnd(t *testing.T) {
 		request string
 		answers int
 	}{
-		"a length":               {asks("POST", "/body", "Content-Length: 4\r\n") + "body", 2},
-		"chunks and a length":    {asks("POST", "/body", "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n") + "4\r\nbody\r\n0\r\n\r\n", 1},
-		"chunks":                 {asks("POST", "/body", "Transfer-Encoding: chunked\r\n") + "4\r\nbody\r\n0\r\n\r\n", 1},
-		"chunks that end there":  {asks("POST", "/body", "Content-Length: 99\r\nTransfer-Encoding: chunked\r\n") + "0\r\n\r\n", 1},
-		"chunks of HTTP/1.0":     {"POST /body HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n", 1},
-		"both of HTTP/1.0":       {"POST /body HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: 4\r\n\r\nbody", 1},
+		"a length":              {asks("POST", "/body", "Content-Length: 4\r\n") + "body", 2},
+		"chunks and a length":   {asks("POST", "/body", "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n") + "4\r\nbody\r\n0\r\n\r\n", 1},
+		"chunks":                {asks("POST", "/body", "Transfer-Encoding: chunked\r\n") + "4\r\nbody\r\n0\r\n\r\n", 1},
+		"chunks that end there": {asks("POST", "/body", "Content-Length: 99\r\nTransfer-Encoding: chunked\r\n") + "0\r\n\r\n", 1},
+		"chunks of HTTP/1.0":    {"POST /body HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n", 1},
+		"both of HTTP/1.0": {"POST /body HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\nContent-Length: " +
+			"4\r\n\r\nbody", 1},
 		"chunks, for operations": {asks("POST", "/metrics", "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n") + "0\r\n\r\n", 1},
 	} {
 		listener := "internal"

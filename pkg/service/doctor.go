@@ -33,7 +33,7 @@ var errUnwell = errors.New("something is wrong")
 // doctor makes the service of its settings without letting it work, asks everything that they name, and prints a line
 // for each: "ok" or "wrong", what it is, and what to mend.
 func (p Program[S]) doctor(ctx context.Context, out io.Writer, environ []string) error {
-	h, err := p.make(ctx, environ, examine)
+	h, err := p.make(ctx, environ, doctorSettings)
 	if err != nil {
 		return report(out, "configuration", err)
 	}
@@ -49,9 +49,9 @@ func (p Program[S]) doctor(ctx context.Context, out io.Writer, environ []string)
 	return nil
 }
 
-// examine changes settings for a process that is made and asked, but takes no call and does no work beside the one that
+// doctorSettings changes settings for a process that is made and asked, but takes no call and does no work beside the one that
 // may be running here.
-func examine(s Settings) Settings {
+func doctorSettings(s Settings) Settings {
 	s.Addr, s.OpsAddr, s.TraceRatio, s.LogLevel = "127.0.0.1:0", noOperations, 0, slog.LevelError+1
 	return s
 }
@@ -102,6 +102,7 @@ func (h *Host) everyCheck() []check {
 	return append(list, h.process.examined...)
 }
 
+// checkRole asks whether the write store is used as the service's own role, and by no more.
 func (h *Host) checkRole(ctx context.Context) error {
 	const statement = `SELECT current_user::text, rolsuper OR pg_has_role(current_user, $1, 'MEMBER')
 		FROM pg_roles WHERE rolname = current_user`
@@ -119,6 +120,7 @@ func (h *Host) checkRole(ctx context.Context) error {
 	return nil
 }
 
+// checkClock compares the clocks of this machine and of PostgreSQL.
 func (h *Host) checkClock(ctx context.Context) error {
 	asked := time.Now()
 	var there time.Time
@@ -132,6 +134,7 @@ func (h *Host) checkClock(ctx context.Context) error {
 	return nil
 }
 
+// checkAudit asks whether the role may append to the audit log.
 func (h *Host) checkAudit(ctx context.Context) error {
 	const statement = `SELECT coalesce(has_any_column_privilege(current_user, to_regclass('audit.calls'), 'INSERT'), false)`
 	var may bool
@@ -152,7 +155,7 @@ func (h *Host) checkNeighbour(name string, c *remote.Client) check {
 		switch {
 		case err == nil:
 			return response.Data.Close()
-		case remote.Disbelieved(err):
+		case remote.TokenRefused(err):
 			return fmt.Errorf("it does not believe this process; its HUB_TRUSTED_KEYS need the public half of HUB_SIGNING_KEY as %s", h.name)
 		case remote.Unanswered(err):
 			return fmt.Errorf("%s (HUB_DISCOVERY=%s)", cause(err), h.process.settings.Discovery)

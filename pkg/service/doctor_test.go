@@ -47,7 +47,10 @@ func TestDoctor(t *testing.T) {
 	nobody.Close()
 	away := nobody.Addr().String()
 
-	neighbour := run(t, "", append(callertest.Environ("tester", "tester", "authoring"), "HUB_WRITE_STORE_URL=postgres://hub_tester@127.0.0.1:1/hub")...)
+	neighbour := run(
+		t,
+		"",
+		append(callertest.Environ("tester", "tester", "authoring"), "HUB_WRITE_STORE_URL=postgres://hub_tester@127.0.0.1:1/hub")...)
 	neighbour.Ready(t)
 	static := "HUB_STATIC=tester=" + neighbour.Addr(t)
 	own := "HUB_WRITE_STORE_URL=" + store.URL("authoring")
@@ -59,11 +62,13 @@ func TestDoctor(t *testing.T) {
 	}{
 		"well": {[]string{own, static}, 0, []string{"ok     configuration", "ok     write store", "ok     clock", "ok     audit log",
 			"ok     ready: store", "ok     neighbour tester", "ok     thing"}, 0},
-		"a setting that is none": {[]string{own, "HUB_STALL_TIMEOUT=soon"}, 1, []string{"wrong  configuration: configuration: HUB_STALL_TIMEOUT:"}, 1},
+		"a setting that is none": {[]string{own, "HUB_STALL_TIMEOUT=soon"}, 1,
+			[]string{"wrong  configuration: configuration: HUB_STALL_TIMEOUT:"}, 1},
 		"nothing is there": {[]string{"HUB_WRITE_STORE_URL=postgres://hub_authoring:x@" + away + "/hub", "HUB_STATIC=tester=" + away,
 			"OTEL_EXPORTER_OTLP_ENDPOINT=http://" + away, "BROKEN=1"}, 1,
 			[]string{"ok     configuration", "wrong  write store: ", "wrong  clock: ", "wrong  audit log: ", "ok     ready: store",
-				"wrong  collector: OTEL_EXPORTER_OTLP_ENDPOINT: dial", "wrong  neighbour tester: ", "wrong  thing: HUB_THING: it is broken in two places\n"}, 6},
+				"wrong  collector: OTEL_EXPORTER_OTLP_ENDPOINT: dial", "wrong  neighbour tester: ",
+				"wrong  thing: HUB_THING: it is broken in two places\n"}, 6},
 		"a role that may do anything": {[]string{"HUB_WRITE_STORE_URL=" + store.OwnerURL, static}, 1,
 			[]string{"wrong  write store: HUB_WRITE_STORE_URL logs in as hub, which may do anything there; let it name hub_authoring"}, 1},
 		"another service's role": {[]string{"HUB_WRITE_STORE_URL=" + store.URL("query"), static}, 1,
@@ -72,7 +77,8 @@ func TestDoctor(t *testing.T) {
 			[]string{"wrong  audit log: audit.calls is not there for this role; run `authoring migrate`"}, 1},
 		"a neighbour that is not listed": {[]string{own, "HUB_STATIC="}, 1, []string{"wrong  neighbour tester: ", "(HUB_DISCOVERY=static)"}, 1},
 		"a key that the neighbour does not know": {[]string{own, static, "HUB_SIGNING_KEY=" + callertest.Signing("somebody").Reveal()}, 1,
-			[]string{"wrong  neighbour tester: it does not believe this process; its HUB_TRUSTED_KEYS need the public half of HUB_SIGNING_KEY as authoring"}, 1},
+			[]string{"wrong  neighbour tester: it does not believe this process; " +
+				"its HUB_TRUSTED_KEYS need the public half of HUB_SIGNING_KEY as authoring"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -20,12 +20,9 @@ func (p *process) observe() {
 		return telemetry.Bulkhead{Limit: p.bodies.Size(), Used: taken, Waiting: waiting, Refused: refused}
 	})
 	p.onStop("gauges", func(context.Context) error { forget(); return nil })
-	_, err := otel.Meter("hub.internal/pkg/service").Int64ObservableUpDownCounter("http.server.active_requests",
+	telemetry.Instrument(otel.Meter("hub.internal/pkg/service").Int64ObservableUpDownCounter("http.server.active_requests",
 		metric.WithDescription("Requests that are being answered."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(p.active.Load()); return nil }))
-	if err != nil {
-		otel.Handle(err)
-	}
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(p.active.Load()); return nil })))
 }
 
 // observeConnections shows the places of a listener: hub.bulkhead.* of connections, and hub.connections.closed.
@@ -42,12 +39,9 @@ func (p *process) observeConnections(listener string, places *connections) {
 	if listener == operations {
 		return
 	}
-	_, err := otel.Meter("hub.internal/pkg/service").Int64ObservableCounter("hub.connections.closed",
+	telemetry.Instrument(otel.Meter("hub.internal/pkg/service").Int64ObservableCounter("hub.connections.closed",
 		metric.WithDescription("Connections without a call that were closed to make room for others."),
-		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(places.closed.Load()); return nil }))
-	if err != nil {
-		otel.Handle(err)
-	}
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error { o.Observe(places.closed.Load()); return nil })))
 }
 
 // count counts the requests to a listener while they are answered.

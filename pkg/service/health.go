@@ -21,10 +21,11 @@ const healthTimeout = 3 * time.Second
 // that a container's health check could run.
 func healthCommand(environ []string) *cobra.Command {
 	return &cobra.Command{Use: "health", Short: "Ask the service that listens at HUB_ADDR whether it may get calls", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return healthy(cmd.Context(), environ) }}
+		RunE: func(cmd *cobra.Command, _ []string) error { return checkHealth(cmd.Context(), environ) }}
 }
 
-func healthy(ctx context.Context, environ []string) error {
+// checkHealth asks the readiness of the process that listens at HUB_ADDR, within three seconds.
+func checkHealth(ctx context.Context, environ []string) error {
 	s, err := config.Load[struct {
 		Addr string `env:"HUB_ADDR,required,notEmpty"`
 	}](environ)

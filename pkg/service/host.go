@@ -35,6 +35,7 @@ type Host struct {
 	public    bool
 }
 
+// newHost makes what every service has, and listens. It serves nothing before run. effective is the configuration to log.
 func newHost(ctx context.Context, name string, s Settings, effective any, connections int) (*Host, error) {
 	pool, err := postgres.Open(postgres.Config{URL: s.WriteStoreURL.Reveal(), MaxConns: int32(connections)})
 	if err != nil {
@@ -64,6 +65,7 @@ func newHost(ctx context.Context, name string, s Settings, effective any, connec
 	return h, nil
 }
 
+// run serves what was handed over until the process ends; a process that is not public tells neighbours where it is.
 func (h *Host) run(ctx context.Context) error {
 	if !h.public {
 		h.server.Manifest(h.manifest)

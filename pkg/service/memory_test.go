@@ -65,14 +65,22 @@ func TestTheHeapKeepsWithinTheMemoryThatThereIs(t *testing.T) {
 		limit     int64
 		logged    string
 	}{
-		"told":                        {[]string{"HUB_MEMORY_LIMIT=200MiB"}, 0, 180 << 20, `"memory_limit":"180MiB","memory_limit_from":"HUB_MEMORY_LIMIT","body_bytes":"45MiB","connections":1920,"connections_of_a_network":960}`},
-		"by a file":                   {[]string{"HUB_MEMORY_LIMIT_FILE=" + file(t, "200MiB\n")}, 0, 180 << 20, `"HUB_MEMORY_LIMIT":"200MiB"`},
-		"the operator's word":         {[]string{"HUB_MEMORY_LIMIT=200MiB", "GOMEMLIMIT=100MiB"}, 0, 100 << 20, `"memory_limit":"100MiB","memory_limit_from":"GOMEMLIMIT","body_bytes":"25MiB"`},
-		"the operator's word: none":   {[]string{"HUB_MEMORY_LIMIT=200MiB", "GOMEMLIMIT=off"}, 0, 1<<63 - 1, `"memory_limit":"0B","memory_limit_from":"GOMEMLIMIT","body_bytes":"256MiB"`},
-		"bodies apart":                {[]string{"HUB_MEMORY_LIMIT=200MiB", "HUB_BODY_BYTES=7MiB"}, 0, 180 << 20, `"body_bytes":"7MiB","connections":1920`},
-		"few descriptors":             {[]string{"HUB_MEMORY_LIMIT=200MiB", descriptors + "=200"}, 0, 180 << 20, `"connections":150,"connections_of_a_network":75`},
-		"connections told":            {[]string{"HUB_MEMORY_LIMIT=200MiB", "HUB_CONNECTIONS=3000"}, 0, 180 << 20, `"connections":3000,"connections_of_a_network":1500`},
-		"container":                   {nil, 400 << 20, 360 << 20, `"memory_limit":"360MiB","memory_limit_from":"container","body_bytes":"90MiB"`},
+		"told": {[]string{"HUB_MEMORY_LIMIT=200MiB"}, 0, 180 << 20,
+			`"memory_limit":"180MiB","memory_limit_from":"HUB_MEMORY_LIMIT","body_bytes":"45MiB","connections":1920,` +
+				`"connections_of_a_network":960}`},
+		"by a file": {[]string{"HUB_MEMORY_LIMIT_FILE=" + file(t, "200MiB\n")}, 0, 180 << 20, `"HUB_MEMORY_LIMIT":"200MiB"`},
+		"the operator's word": {[]string{"HUB_MEMORY_LIMIT=200MiB", "GOMEMLIMIT=100MiB"}, 0, 100 << 20,
+			`"memory_limit":"100MiB","memory_limit_from":"GOMEMLIMIT","body_bytes":"25MiB"`},
+		"the operator's word: none": {[]string{"HUB_MEMORY_LIMIT=200MiB", "GOMEMLIMIT=off"}, 0, 1<<63 - 1,
+			`"memory_limit":"0B","memory_limit_from":"GOMEMLIMIT","body_bytes":"256MiB"`},
+		"bodies apart": {[]string{"HUB_MEMORY_LIMIT=200MiB", "HUB_BODY_BYTES=7MiB"}, 0, 180 << 20,
+			`"body_bytes":"7MiB","connections":1920`},
+		"few descriptors": {[]string{"HUB_MEMORY_LIMIT=200MiB", descriptors + "=200"}, 0, 180 << 20,
+			`"connections":150,"connections_of_a_network":75`},
+		"connections told": {[]string{"HUB_MEMORY_LIMIT=200MiB", "HUB_CONNECTIONS=3000"}, 0, 180 << 20,
+			`"connections":3000,"connections_of_a_network":1500`},
+		"container": {nil, 400 << 20, 360 << 20,
+			`"memory_limit":"360MiB","memory_limit_from":"container","body_bytes":"90MiB"`},
 		"told otherwise in container": {[]string{"HUB_MEMORY_LIMIT=200MiB"}, 400 << 20, 180 << 20, `"memory_limit_from":"HUB_MEMORY_LIMIT"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +91,13 @@ func TestTheHeapKeepsWithinTheMemoryThatThereIs(t *testing.T) {
 			r := run(t, "", with(c.environ...)...)
 			ops := r.Listener(t, "operations")
 			_, metrics := get("http://" + ops + "/metrics")
-			if want := fmt.Sprintf("\ngo_gc_gomemlimit_bytes %s\n", strconv.FormatFloat(float64(c.limit), 'g', -1, 64)); !strings.Contains(metrics, want) {
+			if want := fmt.Sprintf(
+				"\ngo_gc_gomemlimit_bytes %s\n",
+				strconv.FormatFloat(float64(c.limit), 'g', -1, 64),
+			); !strings.Contains(
+				metrics,
+				want,
+			) {
 				i := strings.Index(metrics, "\ngo_gc_gomemlimit_bytes ")
 				t.Errorf("want %s, there is %.60s", strings.TrimSpace(want), metrics[max(i, 0):])
 			}

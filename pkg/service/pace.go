@@ -19,21 +19,21 @@ type pace struct {
 	rate  int64 // bytes a second
 }
 
-// patience is what is left of the stall with one peer. It is spent while a transfer waits, and
+// allowance is what is left of the stall with one peer. It is spent while a transfer waits, and
 // comes back with the bytes that move and with the time in which nothing waits.
-type patience struct {
+type allowance struct {
 	pace
 	left time.Duration
 	last time.Time // when what is left was told
 }
 
-func (p pace) patience() patience { return patience{pace: p, left: p.stall, last: time.Now()} }
+func (p pace) patience() allowance { return allowance{pace: p, left: p.stall, last: time.Now()} }
 
 // hurried is what is asked of a peer when many are there: it may wait a quarter of the time.
 func (p pace) hurried() pace { return pace{stall: p.stall / 4, rate: p.rate} }
 
 // begin is when the transfer that begins now has to have moved.
-func (p *patience) begin() time.Time {
+func (p *allowance) begin() time.Time {
 	now := time.Now()
 	p.left = min(p.stall, p.left+now.Sub(p.last))
 	p.last = now
@@ -41,18 +41,18 @@ func (p *patience) begin() time.Time {
 }
 
 // end tells that it has moved n bytes.
-func (p *patience) end(n int) {
+func (p *allowance) end(n int) {
 	now := time.Now()
 	p.left = min(p.stall, p.left-now.Sub(p.last)+time.Duration(n)*time.Second/time.Duration(p.rate))
 	p.last = now
 }
 
 const (
-	// piece is how much of an answer is written at a time: each has to make progress.
-	piece = 16 << 10
-	// unsent bounds what the system keeps of an answer that is not read, beside a piece and what has
+	// writeChunk is how much of an answer is written at a time: each has to make progress.
+	writeChunk = 16 << 10
+	// unsentBytes bounds what the system keeps of an answer that is not read, beside a chunk and what has
 	// been sent: by itself it takes megabytes of each. As many answers may go unread as there are connections.
-	unsent = 16 << 10
+	unsentBytes = 16 << 10
 )
 
 // listen opens a listener with these places, whose connections are written at this pace. The deadlines are the
@@ -60,7 +60,7 @@ const (
 // the end of an answer, a refusal of net/http's own, 100 Continue.
 func (p pace) listen(addr string, places *connections) (net.Listener, error) {
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		bound(c, unsent, p.stall)
+		boundSocket(c, unsentBytes, p.stall)
 		return nil
 	}}
 	config.SetMultipathTCP(false) // whose sockets have no such bounds
@@ -71,6 +71,7 @@ func (p pace) listen(addr string, places *connections) (net.Listener, error) {
 	return pacedListener{l, p, places}, nil
 }
 
+// pacedListener accepts connections for which there is a slot.
 type pacedListener struct {
 	net.Listener
 	pace   pace
@@ -91,12 +92,12 @@ func (l pacedListener) Accept() (net.Conn, error) {
 			}
 			return &pacedConn{Conn: c, place: place, patience: pace.patience()}, nil
 		}
-		_ = errors.Join(abandon(c), c.Close()) // nobody has it
+		_ = errors.Join(discardUnsent(c), c.Close()) // nobody has it
 	}
 }
 
-// abandon lets nothing that the peer has not read outlive the connection.
-func abandon(c net.Conn) error {
+// discardUnsent lets nothing that the peer has not read outlive the connection.
+func discardUnsent(c net.Conn) error {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		return tcp.SetLinger(0)
 	}
@@ -106,11 +107,12 @@ func abandon(c net.Conn) error {
 // pacedConn is a connection that is given up when its peer does not read.
 type pacedConn struct {
 	net.Conn
-	place    *place
+	place    *slot
 	mu       sync.Mutex // writes take turns, as in the connection itself
-	patience patience
+	patience allowance
 }
 
+// Write writes a chunk at a time, each of which has to move within what the peer has left of its allowance.
 func (c *pacedConn) Write(b []byte) (n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,7 +121,7 @@ func (c *pacedConn) Write(b []byte) (n int, err error) {
 			return n, err
 		}
 		waits := c.place.wait()
-		moved, err := c.Conn.Write(b[n:min(len(b), n+piece)])
+		moved, err := c.Conn.Write(b[n:min(len(b), n+writeChunk)])
 		if waits && !c.place.begin() {
 			err = net.ErrClosed
 		}
@@ -127,7 +129,7 @@ func (c *pacedConn) Write(b []byte) (n int, err error) {
 		n += moved
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			// What the peer has not read goes with the connection, or the system would offer it on.
-			err = errors.Join(err, abandon(c.Conn))
+			err = errors.Join(err, discardUnsent(c.Conn))
 		}
 		if err != nil || n == len(b) {
 			return n, err

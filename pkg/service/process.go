@@ -71,16 +71,19 @@ type process struct {
 	withdraw func()
 }
 
+// check is a question with its name: its error says what is wrong.
 type check struct {
 	name string
 	ask  func(context.Context) error
 }
 
+// stop is what has to be closed, by name.
 type stop struct {
 	name string
 	run  func(context.Context) error
 }
 
+// server is a listener with what bounds its connections and what answers.
 type server struct {
 	name     string
 	listener net.Listener
@@ -165,6 +168,7 @@ func (p *process) open(name string, handler http.Handler) (net.Addr, error) {
 	return s.listener.Addr(), nil
 }
 
+// listen opens a listener at addr whose requests are counted, paced and bounded before handler sees them.
 func (p *process) listen(name, addr string, handler http.Handler) (*server, error) {
 	pace := p.settings.pace()
 	// One call a connection at a time: what bounds connections bounds calls.
@@ -181,8 +185,8 @@ func (p *process) listen(name, addr string, handler http.Handler) (*server, erro
 	p.observeConnections(name, places)
 	return &server{name: name, listener: listener, places: places, http: &http.Server{
 		Handler:           p.count(name, p.leave(places.answer(pace.bodies(p.bodies, handler)))),
-		ConnContext:       placed,
-		ConnState:         changed,
+		ConnContext:       withSlot,
+		ConnState:         connState,
 		ReadHeaderTimeout: 5 * time.Second,
 		IdleTimeout:       90 * time.Second,
 		MaxHeaderBytes:    32 << 10,
@@ -244,12 +248,14 @@ func (p *process) leave(next http.Handler) http.Handler {
 	})
 }
 
+// serve answers until the listener is closed; its failure ends the process.
 func (p *process) serve(s *server) {
 	if err := s.http.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
 		p.fail(fmt.Errorf("%s: %w", s.name, err))
 	}
 }
 
+// stop is the ordered end that run tells of.
 func (p *process) stop() error {
 	p.draining.Store(true)
 	if p.withdraw != nil {
@@ -294,7 +300,7 @@ func (p *process) health(mux *http.ServeMux) {
 			w.Header().Set(discover.LeavingHeader, "true")
 			status = "draining"
 		}
-		answer(w, http.StatusOK, map[string]string{"status": status, "version": Release()})
+		writeJSON(w, http.StatusOK, map[string]string{"status": status, "version": Release()})
 	})
 	mux.HandleFunc("GET "+discover.ReadyPath, p.ready)
 }
@@ -310,24 +316,25 @@ func (p *process) operate() http.Handler {
 	return mux
 }
 
+// ready answers 200 while all checks hold, and 503 with the name of the first that does not, or while calls drain.
 func (p *process) ready(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
 	defer cancel()
 	if p.draining.Load() {
-		answer(w, http.StatusServiceUnavailable, map[string]string{"status": "draining"})
+		writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "draining"})
 		return
 	}
 	for _, c := range p.checks {
 		if err := c.ask(ctx); err != nil {
 			p.logger.Warn("not ready", "check", c.name, "error", err)
-			answer(w, http.StatusServiceUnavailable, map[string]string{"status": "not ready", "check": c.name})
+			writeJSON(w, http.StatusServiceUnavailable, map[string]string{"status": "not ready", "check": c.name})
 			return
 		}
 	}
-	answer(w, http.StatusOK, map[string]string{"status": "ready"})
+	writeJSON(w, http.StatusOK, map[string]string{"status": "ready"})
 }
 
-func answer(w http.ResponseWriter, status int, body any) {
+func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)

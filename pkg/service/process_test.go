@@ -39,7 +39,12 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(service.Program[service.Settings]{Name: "tester", Build: func(h *service.Host, _ service.Settings) error { return build(h, mode) }}.Main())
+	os.Exit(
+		service.Program[service.Settings]{
+			Name:  "tester",
+			Build: func(h *service.Host, _ service.Settings) error { return build(h, mode) },
+		}.Main(),
+	)
 }
 
 func build(h *service.Host, mode string) error {
@@ -299,7 +304,8 @@ func TestOperationsAreOnTheirOwnListener(t *testing.T) {
 					t.Errorf("served at %s", ops)
 				}
 			}
-			for _, path := range []string{"/metrics", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=1", "/debug/pprof/symbol", "/debug/vars"} {
+			for _, path := range []string{"/metrics", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/profile?seconds=1",
+				"/debug/pprof/trace?seconds=1", "/debug/pprof/symbol", "/debug/vars"} {
 				if status, _ := get("http://" + api + path); status != http.StatusNotFound {
 					t.Errorf("%s on the listener for calls: %d", path, status)
 				}
@@ -350,12 +356,13 @@ func TestBadConfigurationIsOneLine(t *testing.T) {
 		environ []string
 		says    string
 	}{
-		"missing":              {nil, "HUB_SIGNING_KEY"},
-		"bad duration":         {with("HUB_DRAIN_TIMEOUT=soon"), "HUB_DRAIN_TIMEOUT"},
-		"bad level":            {with("HUB_LOG_LEVEL=loud"), "HUB_LOG_LEVEL"},
-		"bad collector":        {with("OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"), "OTEL_EXPORTER_OTLP_ENDPOINT"},
-		"secret twice":         {with("HUB_SIGNING_KEY_FILE=/x"), "HUB_SIGNING_KEY"},
-		"nobody trusted":       {slices.DeleteFunc(with(), func(v string) bool { return strings.HasPrefix(v, "HUB_TRUSTED_KEYS") }), "HUB_TRUSTED_KEYS"},
+		"missing":       {nil, "HUB_SIGNING_KEY"},
+		"bad duration":  {with("HUB_DRAIN_TIMEOUT=soon"), "HUB_DRAIN_TIMEOUT"},
+		"bad level":     {with("HUB_LOG_LEVEL=loud"), "HUB_LOG_LEVEL"},
+		"bad collector": {with("OTEL_EXPORTER_OTLP_ENDPOINT=collector:4318"), "OTEL_EXPORTER_OTLP_ENDPOINT"},
+		"secret twice":  {with("HUB_SIGNING_KEY_FILE=/x"), "HUB_SIGNING_KEY"},
+		"nobody trusted": {slices.DeleteFunc(with(), func(v string) bool { return strings.HasPrefix(v, "HUB_TRUSTED_KEYS") }),
+			"HUB_TRUSTED_KEYS"},
 		"bad key":              {with("HUB_SIGNING_KEY=" + callertest.Signing("tester").Reveal()[1:]), "HUB_SIGNING_KEY"},
 		"public key":           {with("HUB_SIGNING_KEY=" + strings.TrimPrefix(callertest.Trusted("tester"), "tester=")), "HUB_SIGNING_KEY"},
 		"private key in list":  {with("HUB_TRUSTED_KEYS=tester=" + callertest.Signing("tester").Reveal()), "HUB_TRUSTED_KEYS"},
@@ -372,7 +379,8 @@ func TestBadConfigurationIsOneLine(t *testing.T) {
 			t.Parallel()
 			r := run(t, "", c.environ...)
 			code := r.Wait(t)
-			if log := r.Log.String(); code != 1 || strings.Count(log, "\n") != 1 || !strings.Contains(log, c.says) || strings.Contains(log, secret) {
+			if log := r.Log.String(); code != 1 || strings.Count(log, "\n") != 1 || !strings.Contains(log, c.says) ||
+				strings.Contains(log, secret) {
 				t.Errorf("exit %d, want one line with %s:\n%s", code, c.says, log)
 			}
 		})
@@ -383,8 +391,10 @@ func TestConfigurationIsLoggedOnceAndMasked(t *testing.T) {
 	t.Parallel()
 	r := run(t, "", keys...)
 	r.Listener(t, "operations")
-	if log := r.Log.String(); strings.Count(log, `"msg":"configuration"`) != 1 || !strings.Contains(log, `"HUB_DRAIN_TIMEOUT":"25s"`) || strings.Contains(log, secret) ||
-		!strings.Contains(log, `"HUB_SIGNING_KEY":"kid `) || !strings.Contains(log, `"HUB_TRUSTED_KEYS":"gateway `) {
+	if log := r.Log.String(); strings.Count(log, `"msg":"configuration"`) != 1 || !strings.Contains(log, `"HUB_DRAIN_TIMEOUT":"25s"`) ||
+		strings.Contains(log, secret) ||
+		!strings.Contains(log, `"HUB_SIGNING_KEY":"kid `) ||
+		!strings.Contains(log, `"HUB_TRUSTED_KEYS":"gateway `) {
 		t.Errorf("%s", log)
 	}
 }

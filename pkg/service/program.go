@@ -94,7 +94,7 @@ func (p Program[S]) serve(ctx context.Context, environ []string) error {
 
 // make makes the service of its settings; examined, where it is not nil, are the changes for one that is only looked at.
 func (p Program[S]) make(ctx context.Context, environ []string, examined func(Settings) Settings) (*Host, error) {
-	s, err := checked[S](environ)
+	s, err := loadSettings[S](environ)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +118,7 @@ func (p Program[S]) make(ctx context.Context, environ []string, examined func(Se
 }
 
 // checked loads the settings and judges them.
-func checked[S common](environ []string) (S, error) {
+func loadSettings[S common](environ []string) (S, error) {
 	s, err := config.Load[S](environ)
 	if err != nil {
 		return s, err

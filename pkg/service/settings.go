@@ -1,6 +1,6 @@
-// Package service is the shell of every service's program: its command line (serve, migrate, health,
+// Package service is the shell of every service's program: its command line (serve, migrate, doctor, health,
 // manifest), the settings that each has, and a Host that owns keys, the write store, the audit log,
-// neighbours, listeners, slow clients, memory, health, readiness, metrics and the ordered stop. A
+// neighbours, listeners, slow clients, memory, health, readiness, metrics and the ordered stop (graceful shutdown). A
 // service adds its domain in one build function. It refuses to be a container: parts are built in a
 // straight line and handed over.
 package service

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bound bounds what the system keeps of data that has not been sent yet, and how long it offers
+// boundSocket bounds what the system keeps of data that has not been sent yet, and how long it offers
 // data to a peer that does not read: on this socket and on those that it accepts. What the
 // system does not know, it leaves as it is.
-func bound(c syscall.RawConn, unsent int, stall time.Duration) {
+func boundSocket(c syscall.RawConn, unsent int, stall time.Duration) {
 	_ = c.Control(func(fd uintptr) {
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, unsent)
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(stall.Milliseconds()))

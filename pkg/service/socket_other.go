@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// bound does nothing where the system has no such bounds.
+// boundSocket does nothing where the system has no such bounds.
 func bound(syscall.RawConn, int, time.Duration) {}
 
 // descriptors is 0: nobody asks the system here.

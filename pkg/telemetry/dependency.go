@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
@@ -18,18 +17,13 @@ import (
 type Dependency struct {
 	name     string
 	duration metric.Float64Histogram
-	series   series
+	series   seriesCache
 }
 
 // NewDependency names what is called: a service, or a server such as postgres.
 func NewDependency(name string) *Dependency {
-	duration, err := otel.Meter("hub.internal/pkg/telemetry").Float64Histogram("hub.dependency.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time that a dependency took to answer, by dependency, operation and outcome."),
-		metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30))
-	if err != nil {
-		otel.Handle(err)
-	}
-	return &Dependency{name: name, duration: duration}
+	return &Dependency{name: name,
+		duration: durations("hub.dependency.duration", "Time that a dependency took to answer, by dependency, operation and outcome.")}
 }
 
 // Done records one call that began at start; a nil Dependency records nothing.
@@ -37,8 +31,8 @@ func (d *Dependency) Done(ctx context.Context, operation string, start time.Time
 	if d == nil {
 		return
 	}
-	d.duration.Record(ctx, time.Since(start).Seconds(), d.series.of(operation, outcome, func() attribute.Set {
-		return attribute.NewSet(attribute.String("dependency", d.name), attribute.String("operation", operation),
+	d.duration.Record(ctx, time.Since(start).Seconds(), d.series.of(operation, outcome, func() metric.MeasurementOption {
+		return Set(attribute.String("dependency", d.name), attribute.String("operation", operation),
 			attribute.String("outcome", outcome))
 	}))
 }

@@ -34,13 +34,8 @@ func EndpointBy(initial string, name func(request any) string) endpoint.Middlewa
 
 func endpointBy(kind trace.SpanKind, initial string, name func(request any) string) endpoint.Middleware {
 	tracer := otel.Tracer("hub.internal/pkg/telemetry")
-	duration, err := otel.Meter("hub.internal/pkg/telemetry").Float64Histogram("hub.call.duration", metric.WithUnit("s"),
-		metric.WithDescription("Time to answer a call, by name and outcome."),
-		metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30))
-	if err != nil {
-		otel.Handle(err)
-	}
-	series := &series{}
+	duration := durations("hub.call.duration", "Time to answer a call, by name and outcome.")
+	series := &seriesCache{}
 	return func(next endpoint.Endpoint) endpoint.Endpoint {
 		return func(ctx context.Context, request any) (any, error) {
 			start := time.Now()
@@ -59,25 +54,32 @@ func endpointBy(kind trace.SpanKind, initial string, name func(request any) stri
 				}
 				span.SetAttributes(attribute.String("error.type", outcome))
 			}
-			duration.Record(ctx, time.Since(start).Seconds(), series.of(called, outcome, func() attribute.Set {
-				return attribute.NewSet(attribute.String("name", called), attribute.String("outcome", outcome))
+			duration.Record(ctx, time.Since(start).Seconds(), series.of(called, outcome, func() metric.MeasurementOption {
+				return Set(attribute.String("name", called), attribute.String("outcome", outcome))
 			}))
 			return response, err
 		}
 	}
 }
 
-// series binds each attribute set once, so that a call allocates none.
-type series struct {
+// durations is a histogram of the seconds that something takes.
+func durations(name, description string) metric.Float64Histogram {
+	return Instrument(otel.Meter("hub.internal/pkg/telemetry").Float64Histogram(name, metric.WithUnit("s"),
+		metric.WithDescription(description),
+		metric.WithExplicitBucketBoundaries(.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30)))
+}
+
+// seriesCache binds each attribute set once, so that a call allocates none.
+type seriesCache struct {
 	bound sync.Map // [2]string → metric.MeasurementOption
 }
 
-func (s *series) of(first, second string, set func() attribute.Set) metric.MeasurementOption {
+func (s *seriesCache) of(first, second string, set func() metric.MeasurementOption) metric.MeasurementOption {
 	key := [2]string{first, second}
 	if bound, ok := s.bound.Load(key); ok {
 		return bound.(metric.MeasurementOption)
 	}
-	option := metric.WithAttributeSet(set())
+	option := set()
 	s.bound.Store(key, option)
 	return option
 }

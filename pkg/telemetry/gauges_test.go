@@ -43,7 +43,10 @@ func TestWhatIsBoundedShowsHowFullItIs(t *testing.T) {
 	pool := telemetry.ObservePool("p", func() telemetry.Pool {
 		return telemetry.Pool{Max: 10, Used: 3, Idle: 2, Waits: 7, Waited: 1500 * time.Millisecond}
 	})
-	bulkhead := telemetry.ObserveBulkhead("b", func() telemetry.Bulkhead { return telemetry.Bulkhead{Limit: 8, Used: 5, Waiting: 4, Refused: 6} })
+	bulkhead := telemetry.ObserveBulkhead(
+		"b",
+		func() telemetry.Bulkhead { return telemetry.Bulkhead{Limit: 8, Used: 5, Waiting: 4, Refused: 6} },
+	)
 	calls := telemetry.NewDependency("d")
 	for _, err := range []error{nil, nil, fault.New(fault.DB, "x"), errors.New("secret"), fmt.Errorf("x: %w", context.Canceled)} {
 		calls.Done(t.Context(), "get", time.Now(), telemetry.Outcome(err))
@@ -57,7 +60,9 @@ func TestWhatIsBoundedShowsHowFullItIs(t *testing.T) {
 		"hub_bulkhead_limit":               {"{bulkhead=b} 8"},
 		"hub_bulkhead_waiting":             {"{bulkhead=b} 4"},
 		"hub_bulkhead_refusals_total":      {"{bulkhead=b} 6"},
-		"hub_dependency_duration_seconds":  {"{dependency=d,operation=get,outcome=E_DB} 1", "{dependency=d,operation=get,outcome=E_INTERNAL} 1", "{dependency=d,operation=get,outcome=canceled} 1", "{dependency=d,operation=get,outcome=ok} 2"},
+		"hub_dependency_duration_seconds": {"{dependency=d,operation=get,outcome=E_DB} 1",
+			"{dependency=d,operation=get,outcome=E_INTERNAL} 1", "{dependency=d,operation=get,outcome=canceled} 1",
+			"{dependency=d,operation=get,outcome=ok} 2"},
 	} {
 		if got := values(t, tel, family); !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", family, got, want)
@@ -78,21 +83,37 @@ func TestSamplesAreTakenByTheClock(t *testing.T) {
 		var log hubtest.Buffer
 		asked := 0
 		var broken atomic.Bool
-		s := &telemetry.Sample{Name: "s", Logger: slog.New(slog.NewTextHandler(&log, nil)), Gauges: []telemetry.Gauge{{Name: "hub.test.lag", Unit: "s"}},
+		s := &telemetry.Sample{
+			Name:   "s",
+			Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			Gauges: []telemetry.Gauge{{Name: "hub.test.lag", Unit: "s"}},
 			Ask: func(ctx context.Context) ([]telemetry.Reading, error) {
 				if asked++; broken.Load() {
 					<-ctx.Done() // a store that hangs
 					return nil, ctx.Err()
 				}
-				return []telemetry.Reading{{Gauge: "hub.test.lag", Value: float64(asked), Attributes: []attribute.KeyValue{attribute.String("queue", "q")}}, {Gauge: "unknown"}}, nil
-			}}
+				return []telemetry.Reading{
+					{Gauge: "hub.test.lag", Value: float64(asked), Attributes: []attribute.KeyValue{attribute.String("queue", "q")}},
+					{Gauge: "unknown"},
+				}, nil
+			},
+		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- s.Run(ctx) }()
 		synctest.Wait()
 		shows := func(when string, age float64, lag ...string) {
 			t.Helper()
-			if got, want := values(t, tel, "hub_sample_age_seconds"), []string{fmt.Sprintf("{sample=s} %g", age)}; !slices.Equal(got, want) {
+			if got, want := values(
+				t,
+				tel,
+				"hub_sample_age_seconds",
+			), []string{
+				fmt.Sprintf("{sample=s} %g", age),
+			}; !slices.Equal(
+				got,
+				want,
+			) {
 				t.Errorf("%s: %v, want %v", when, got, want)
 			}
 			if got := values(t, tel, "hub_test_lag_seconds"); !slices.Equal(got, lag) {

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -54,11 +55,7 @@ type Sample struct {
 func (s *Sample) Run(ctx context.Context) error {
 	s.at = time.Now()
 	defer s.show()()
-	every := s.Every
-	if every == 0 {
-		every = sampleEvery
-	}
-	tick := time.NewTicker(every)
+	tick := time.NewTicker(cmp.Or(s.Every, sampleEvery))
 	defer tick.Stop()
 	for failing := false; ; {
 		asking, cancel := context.WithTimeout(ctx, sampleTakes)
@@ -84,17 +81,15 @@ func (s *Sample) Run(ctx context.Context) error {
 // show hands the last sample to scrapes.
 func (s *Sample) show() (forget func()) {
 	meter := otel.Meter("hub.internal/pkg/telemetry")
-	age, err := meter.Float64ObservableGauge("hub.sample.age", metric.WithUnit("s"),
-		metric.WithDescription("Time since gauges that cost a query were asked for with success."))
-	report(err)
+	age := Instrument(meter.Float64ObservableGauge("hub.sample.age", metric.WithUnit("s"),
+		metric.WithDescription("Time since gauges that cost a query were asked for with success.")))
 	gauges, all := map[string]metric.Float64ObservableGauge{}, []metric.Observable{age}
 	for _, g := range s.Gauges {
-		gauge, err := meter.Float64ObservableGauge(g.Name, metric.WithUnit(g.Unit), metric.WithDescription(g.Description))
-		report(err)
+		gauge := Instrument(meter.Float64ObservableGauge(g.Name, metric.WithUnit(g.Unit), metric.WithDescription(g.Description)))
 		gauges[g.Name], all = gauge, append(all, gauge)
 	}
-	name := set(attribute.String("sample", s.Name))
-	return observe(meter, func(_ context.Context, o metric.Observer) error {
+	name := Set(attribute.String("sample", s.Name))
+	return Observe(meter, func(_ context.Context, o metric.Observer) error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		old := time.Since(s.at)
@@ -104,7 +99,7 @@ func (s *Sample) show() (forget func()) {
 		}
 		for _, r := range s.readings {
 			if gauge, known := gauges[r.Gauge]; known {
-				o.ObserveFloat64(gauge, r.Value, set(r.Attributes...))
+				o.ObserveFloat64(gauge, r.Value, Set(r.Attributes...))
 			}
 		}
 		return nil

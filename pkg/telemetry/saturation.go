@@ -22,15 +22,17 @@ type Pool struct {
 // and hub.pool.wait.time. read is asked at each scrape and must not block. forget ends it.
 func ObservePool(name string, read func() Pool) (forget func()) {
 	meter := otel.Meter("hub.internal/pkg/telemetry")
-	connections, err1 := meter.Int64ObservableGauge("hub.pool.connections", metric.WithDescription("Connections of a pool, by state."))
-	limit, err2 := meter.Int64ObservableGauge("hub.pool.connections.max", metric.WithDescription("Connections that a pool may have."))
-	waits, err3 := meter.Int64ObservableCounter("hub.pool.waits", metric.WithDescription("Uses of a pool that had to wait for a connection."))
-	waited, err4 := meter.Float64ObservableCounter("hub.pool.wait.time", metric.WithUnit("s"),
-		metric.WithDescription("Time that was waited for connections of a pool."))
-	report(err1, err2, err3, err4)
+	connections := Instrument(meter.Int64ObservableGauge("hub.pool.connections",
+		metric.WithDescription("Connections of a pool, by state.")))
+	limit := Instrument(meter.Int64ObservableGauge("hub.pool.connections.max",
+		metric.WithDescription("Connections that a pool may have.")))
+	waits := Instrument(meter.Int64ObservableCounter("hub.pool.waits",
+		metric.WithDescription("Uses of a pool that had to wait for a connection.")))
+	waited := Instrument(meter.Float64ObservableCounter("hub.pool.wait.time", metric.WithUnit("s"),
+		metric.WithDescription("Time that was waited for connections of a pool.")))
 	pool := attribute.String("pool", name)
-	used, idle, all := set(pool, attribute.String("state", "used")), set(pool, attribute.String("state", "idle")), set(pool)
-	return observe(meter, func(_ context.Context, o metric.Observer) error {
+	used, idle, all := Set(pool, attribute.String("state", "used")), Set(pool, attribute.String("state", "idle")), Set(pool)
+	return Observe(meter, func(_ context.Context, o metric.Observer) error {
 		p := read()
 		o.ObserveInt64(connections, p.Used, used)
 		o.ObserveInt64(connections, p.Idle, idle)
@@ -52,14 +54,13 @@ type Bulkhead struct {
 // hub.bulkhead.refusals. read is asked at each scrape and must not block. forget ends it.
 func ObserveBulkhead(name string, read func() Bulkhead) (forget func()) {
 	meter := otel.Meter("hub.internal/pkg/telemetry")
-	used, err1 := meter.Int64ObservableGauge("hub.bulkhead.used", metric.WithDescription("What of a bounded resource is taken."))
-	limit, err2 := meter.Int64ObservableGauge("hub.bulkhead.limit", metric.WithDescription("What of a bounded resource there is."))
-	waiting, err3 := meter.Int64ObservableGauge("hub.bulkhead.waiting", metric.WithDescription("Who waits for a bounded resource."))
-	refused, err4 := meter.Int64ObservableCounter("hub.bulkhead.refusals",
-		metric.WithDescription("How often nothing was left of a bounded resource."))
-	report(err1, err2, err3, err4)
-	bulkhead := set(attribute.String("bulkhead", name))
-	return observe(meter, func(_ context.Context, o metric.Observer) error {
+	used := Instrument(meter.Int64ObservableGauge("hub.bulkhead.used", metric.WithDescription("What of a bounded resource is taken.")))
+	limit := Instrument(meter.Int64ObservableGauge("hub.bulkhead.limit", metric.WithDescription("What of a bounded resource there is.")))
+	waiting := Instrument(meter.Int64ObservableGauge("hub.bulkhead.waiting", metric.WithDescription("Who waits for a bounded resource.")))
+	refused := Instrument(meter.Int64ObservableCounter("hub.bulkhead.refusals",
+		metric.WithDescription("How often nothing was left of a bounded resource.")))
+	bulkhead := Set(attribute.String("bulkhead", name))
+	return Observe(meter, func(_ context.Context, o metric.Observer) error {
 		b := read()
 		o.ObserveInt64(used, b.Used, bulkhead)
 		o.ObserveInt64(limit, b.Limit, bulkhead)
@@ -69,23 +70,30 @@ func ObserveBulkhead(name string, read func() Bulkhead) (forget func()) {
 	}, used, limit, waiting, refused)
 }
 
-func set(attributes ...attribute.KeyValue) metric.MeasurementOption {
+// Set is an attribute set as instruments take it. Each attribute's values come from a bounded set: each set is a series.
+func Set(attributes ...attribute.KeyValue) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(attributes...))
 }
 
-func report(errs ...error) {
-	for _, err := range errs {
-		if err != nil {
-			otel.Handle(err)
-		}
+// Instrument is the instrument that a meter has made. One that it could not make measures nothing, and otel's error handler is told
+// why: no process stops for a measurement.
+func Instrument[T any](instrument T, err error) T {
+	if err != nil {
+		otel.Handle(err)
 	}
+	return instrument
 }
 
-func observe(meter metric.Meter, callback metric.Callback, of ...metric.Observable) (forget func()) {
+// Observe has a callback asked at each scrape for the values of these instruments, until forget is called.
+func Observe(meter metric.Meter, callback metric.Callback, of ...metric.Observable) (forget func()) {
 	registration, err := meter.RegisterCallback(callback, of...)
 	if err != nil {
 		otel.Handle(err)
 		return func() {}
 	}
-	return sync.OnceFunc(func() { report(registration.Unregister()) })
+	return sync.OnceFunc(func() {
+		if err := registration.Unregister(); err != nil {
+			otel.Handle(err)
+		}
+	})
 }

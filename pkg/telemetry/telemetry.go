@@ -96,5 +96,5 @@ func (t *Telemetry) Close(ctx context.Context) error {
 // Logger writes JSON lines with the trace and span id of their context.
 func Logger(w io.Writer, service string, level slog.Level) *slog.Logger {
 	h := slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
-	return slog.New(traced{h}).With("service", service)
+	return slog.New(traceHandler{h}).With("service", service)
 }

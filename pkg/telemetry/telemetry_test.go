@@ -71,7 +71,8 @@ func TestSpansReachTheCollector(t *testing.T) {
 	}
 	for _, s := range spans {
 		want := map[string]string{"outer": "E_DB", "inner": "E_DB", "refused": "E_NOT_FOUND"}[s.Name]
-		if s.Kind != "server" || s.Error != (want == "E_DB") || s.Attributes["error.type"] != want || strings.Contains(fmt.Sprint(s.Attributes), "secret") {
+		if s.Kind != "server" || s.Error != (want == "E_DB") || s.Attributes["error.type"] != want ||
+			strings.Contains(fmt.Sprint(s.Attributes), "secret") {
 			t.Errorf("%+v", s)
 		}
 	}
@@ -85,7 +86,8 @@ func TestCallersDecisionToSampleIsKept(t *testing.T) {
 	from := func(header string) context.Context {
 		return otel.GetTextMapPropagator().Extract(t.Context(), propagation.MapCarrier{"traceparent": header})
 	}
-	for _, ctx := range []context.Context{t.Context(), from("00-" + parent + "-00f067aa0ba902b7-00"), from("garbage"), from("00-" + parent + "-00f067aa0ba902b7-01")} {
+	for _, ctx := range []context.Context{t.Context(), from("00-" + parent + "-00f067aa0ba902b7-00"), from("garbage"),
+		from("00-" + parent + "-00f067aa0ba902b7-01")} {
 		if _, err := e(ctx, nil); err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +130,11 @@ func TestNothingIsExportedWithoutAnEndpoint(t *testing.T) {
 
 func TestEndpointThatIsNoURLStopsTheStart(t *testing.T) {
 	for _, bad := range []string{"localhost:4318", "collector", "ftp://collector", "http://", "http://a b", "://"} {
-		if _, err := telemetry.Start(t.Context(), telemetry.Config{Service: "x", Endpoint: bad}); err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_ENDPOINT") || strings.Contains(err.Error(), "\n") {
+		if _, err := telemetry.Start(
+			t.Context(),
+			telemetry.Config{Service: "x", Endpoint: bad},
+		); err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_ENDPOINT") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -177,7 +183,8 @@ func TestLogLinesLeadToTheirTrace(t *testing.T) {
 	}
 	for i, line := range lines {
 		inside := i < 2
-		if line["service"] != "query" || inside != (line["trace_id"] == sc.TraceID().String()) || inside != (line["span_id"] == sc.SpanID().String()) {
+		if line["service"] != "query" || inside != (line["trace_id"] == sc.TraceID().String()) ||
+			inside != (line["span_id"] == sc.SpanID().String()) {
 			t.Errorf("%v, trace %v", line, sc)
 		}
 	}
@@ -205,7 +212,8 @@ func TestMetricsAreBoundedSeries(t *testing.T) {
 		return "unknown"
 	})
 	var wg sync.WaitGroup
-	for i, err := range []error{nil, nil, fault.New(fault.DB, "x"), errors.New("SELECT secret"), fmt.Errorf("x: %w", fault.New(fault.Scope, "x"))} {
+	for i, err := range []error{nil, nil, fault.New(fault.DB, "x"), errors.New("SELECT secret"),
+		fmt.Errorf("x: %w", fault.New(fault.Scope, "x"))} {
 		e := known(answer(err))
 		for range 4 {
 			wg.Go(func() {

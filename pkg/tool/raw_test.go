@@ -31,7 +31,10 @@ func TestARawRouteTakesWhateverWasSent(t *testing.T) {
 		return tool.RawAnswer{Status: 200, ContentType: in.ContentType, Location: in.ID + in.Query, Body: b}, err
 	})
 	ask := func(body string) (tool.RawAnswer, error) {
-		response, err := r.Tool.Endpoint(t.Context(), &tool.Call{Input: []byte(`{"id":"7","method":"POST","contentType":"x/y","query":"a=b","body":"` + body + `"}`)})
+		response, err := r.Tool.Endpoint(
+			t.Context(),
+			&tool.Call{Input: []byte(`{"id":"7","method":"POST","contentType":"x/y","query":"a=b","body":"` + body + `"}`)},
+		)
 		if err != nil {
 			return tool.RawAnswer{}, err
 		}
@@ -47,7 +50,10 @@ func TestARawRouteTakesWhateverWasSent(t *testing.T) {
 	if want := int64(tool.MaxRawBody*4/3 + 32<<10); r.Spec.MaxInput() < want {
 		t.Errorf("its owner reads %d bytes, which is less than %d", r.Spec.MaxInput(), want)
 	}
-	if json := tool.NewRoute(routeOf(nil), func(context.Context, routeIn) (string, error) { return "", nil }); json.Spec.MaxInput() != json.Spec.MaxBody {
+	if json := tool.NewRoute(
+		routeOf(nil),
+		func(context.Context, routeIn) (string, error) { return "", nil },
+	); json.Spec.MaxInput() != json.Spec.MaxBody {
 		t.Errorf("%d", json.Spec.MaxInput())
 	}
 }
@@ -58,23 +64,30 @@ func TestScopesAndForms(t *testing.T) {
 		change func(*tool.RouteDeclaration)
 		taken  bool
 	}{
-		"raw":                             {nil, true},
-		"raw, of an app":                  {func(d *tool.RouteDeclaration) { d.Credential, d.Scope = tool.AppCredential, "pay:read" }, true},
-		"an app before its link":          {func(d *tool.RouteDeclaration) { d.Credential = tool.AppUnlinkedCredential }, true},
-		"that, with a scope":              {func(d *tool.RouteDeclaration) { d.Credential, d.Scope = tool.AppUnlinkedCredential, "pay:read" }, true},
-		"a read":                          {func(d *tool.RouteDeclaration) { d.Method = "GET" }, true},
-		"a scope for nobody":              {func(d *tool.RouteDeclaration) { d.Scope = "pay:read" }, false},
-		"an app without a scope":          {func(d *tool.RouteDeclaration) { d.Credential = tool.AppCredential }, false},
-		"a key without a scope":           {func(d *tool.RouteDeclaration) { d.Credential = tool.KeyCredential }, false},
-		"another form":                    {func(d *tool.RouteDeclaration) { d.Form = "xml" }, false},
-		"raw, and more than 64 KiB":       {func(d *tool.RouteDeclaration) { d.MaxBody = tool.MaxRawBody + 1 }, false},
-		"raw, with an Idempotency-Key":    {func(d *tool.RouteDeclaration) { d.Idempotency = tool.KeyOptional }, false},
-		"raw, and a DELETE":               {func(d *tool.RouteDeclaration) { d.Method = "DELETE" }, false},
-		"raw, and no room for its method": {func(d *tool.RouteDeclaration) { d.Input = schema.Object(schema.Required("id", schema.String(""))) }, false},
+		"raw":                    {nil, true},
+		"raw, of an app":         {func(d *tool.RouteDeclaration) { d.Credential, d.Scope = tool.AppCredential, "pay:read" }, true},
+		"an app before its link": {func(d *tool.RouteDeclaration) { d.Credential = tool.AppUnlinkedCredential }, true},
+		"that, with a scope": {func(d *tool.RouteDeclaration) { d.Credential, d.Scope = tool.AppUnlinkedCredential, "pay:read" },
+			true},
+		"a read":                       {func(d *tool.RouteDeclaration) { d.Method = "GET" }, true},
+		"a scope for nobody":           {func(d *tool.RouteDeclaration) { d.Scope = "pay:read" }, false},
+		"an app without a scope":       {func(d *tool.RouteDeclaration) { d.Credential = tool.AppCredential }, false},
+		"a key without a scope":        {func(d *tool.RouteDeclaration) { d.Credential = tool.KeyCredential }, false},
+		"another form":                 {func(d *tool.RouteDeclaration) { d.Form = "xml" }, false},
+		"raw, and more than 64 KiB":    {func(d *tool.RouteDeclaration) { d.MaxBody = tool.MaxRawBody + 1 }, false},
+		"raw, with an Idempotency-Key": {func(d *tool.RouteDeclaration) { d.Idempotency = tool.KeyOptional }, false},
+		"raw, and a DELETE":            {func(d *tool.RouteDeclaration) { d.Method = "DELETE" }, false},
+		"raw, and no room for its method": {func(d *tool.RouteDeclaration) {
+			d.Input = schema.Object(schema.Required("id",
+				schema.String("")))
+		}, false},
 	} {
 		spec := func() (s tool.RouteSpec, taken bool) {
 			defer func() { taken = recover() == nil }()
-			return tool.NewRoute(rawRoute(c.change), func(context.Context, json.RawMessage) (tool.RawAnswer, error) { return tool.RawAnswer{}, nil }).Spec, true
+			return tool.NewRoute(
+				rawRoute(c.change),
+				func(context.Context, json.RawMessage) (tool.RawAnswer, error) { return tool.RawAnswer{}, nil },
+			).Spec, true
 		}
 		if _, taken := spec(); taken != c.taken {
 			t.Errorf("%s: taken is %t", name, taken)

@@ -43,11 +43,19 @@ func TestARouteIsDeclaredLikeATool(t *testing.T) {
 		t.Error("a violation is taken")
 	}
 	for rule, refused := range map[string]bool{tool.KeyRequired: true, tool.KeyOptional: false} {
-		write := tool.NewRoute(routeOf(func(d *tool.RouteDeclaration) { d.Method, d.Idempotency, d.Success = "POST", rule, []int{201, 200} }), do)
+		write := tool.NewRoute(
+			routeOf(func(d *tool.RouteDeclaration) { d.Method, d.Idempotency, d.Success = "POST", rule, []int{201, 200} }),
+			do,
+		)
 		if _, err := ask(write, `{"id":"7"}`, ""); (err != nil) != refused {
 			t.Errorf("%s, no key: %v", rule, err)
 		}
-		if r, err := ask(write, `{"id":"7"}`, "k"); err != nil || r.Status != 201 || string(r.Data) != `{"id":"7","key":"k"}` || !write.Spec.Write || !write.Tool.Spec.Write {
+		if r, err := ask(
+			write,
+			`{"id":"7"}`,
+			"k",
+		); err != nil || r.Status != 201 || string(r.Data) != `{"id":"7","key":"k"}` || !write.Spec.Write ||
+			!write.Tool.Spec.Write {
 			t.Errorf("%s: %+v %v", rule, r, err)
 		}
 	}
@@ -64,7 +72,11 @@ func TestARouteIsDeclaredLikeATool(t *testing.T) {
 		t.Fatal(err)
 	}
 	var m tool.Manifest
-	if err := json.Unmarshal(with, &m); err != nil || len(m.Tools) != 0 || len(m.Routes) != 1 || m.Routes[0].Path != "/v1/orders/{id}" || m.Routes[0].Name != "orders.get" {
+	if err := json.Unmarshal(
+		with,
+		&m,
+	); err != nil || len(m.Tools) != 0 || len(m.Routes) != 1 || m.Routes[0].Path != "/v1/orders/{id}" ||
+		m.Routes[0].Name != "orders.get" {
 		t.Errorf("%s %v", with, err)
 	}
 	if without, _ := json.Marshal(tool.Manifest{Service: "x", Tools: []tool.Spec{}}); string(without) != `{"service":"x","tools":[]}` {

@@ -5,6 +5,7 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,6 @@ import (
 	"time"
 
 	"github.com/go-kit/kit/endpoint"
-	"github.com/google/jsonschema-go/jsonschema"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
@@ -228,14 +228,8 @@ func (d Declaration) check() error {
 
 func (d Declaration) spec() Spec {
 	s := Spec{Name: d.Name, Category: d.Category, Description: d.Description, Scope: d.Scope, Write: d.Write, Replaces: d.Replaces,
-		Input: encode(d.Input), Output: encode(d.Output), Errors: d.Errors, Limits: d.Limits, Examples: d.Examples,
-		Position: d.Position, MaxBody: DefaultMaxBody, TimeoutMS: DefaultTimeout.Milliseconds()}
-	if d.MaxBody > 0 {
-		s.MaxBody = d.MaxBody
-	}
-	if d.Timeout > 0 {
-		s.TimeoutMS = d.Timeout.Milliseconds()
-	}
+		Input: schema.Encode(d.Input), Output: schema.Encode(d.Output), Errors: d.Errors, Limits: d.Limits, Examples: d.Examples,
+		Position: d.Position, MaxBody: cmp.Or(d.MaxBody, DefaultMaxBody), TimeoutMS: cmp.Or(d.Timeout, DefaultTimeout).Milliseconds()}
 	if free(d.Input) { // whose size no other bound tells
 		s.Limits = maps.Clone(s.Limits)
 		if s.Limits == nil {
@@ -259,14 +253,6 @@ func free(s *schema.Schema) bool {
 	}
 	return s.Type == "object" && s.Properties == nil && s.AdditionalProperties == nil || free(s.Items) ||
 		slices.ContainsFunc(slices.Collect(maps.Values(s.Properties)), free)
-}
-
-func encode(s *jsonschema.Schema) json.RawMessage {
-	b, err := json.Marshal(s)
-	if err != nil {
-		panic(fmt.Sprintf("tool: schema: %v", err))
-	}
-	return b
 }
 
 func result(out any) (*Result, error) {

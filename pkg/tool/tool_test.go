@@ -108,9 +108,13 @@ func TestResult(t *testing.T) {
 		data  string
 		count int
 	}{
-		"counts rows":     {tool.New(declaration(nil), say), `{"said":"\u003cx\u003e","rows":["",""]}`, 2},
-		"counts as one":   {tool.New(declaration(nil), func(context.Context, in) (map[string]int, error) { return map[string]int{"a": 1}, nil }), `{"a":1}`, 1},
-		"writes its own":  {tool.New(declaration(func(d *tool.Declaration) { d.Output = schema.FreeObject("") }), func(context.Context, in) (raw, error) { return `{"b": 1e2}`, nil }), `{"b": 1e2}`, 1},
+		"counts rows": {tool.New(declaration(nil), say), `{"said":"\u003cx\u003e","rows":["",""]}`, 2},
+		"counts as one": {tool.New(declaration(nil), func(context.Context, in) (map[string]int, error) {
+			return map[string]int{"a": 1},
+				nil
+		}), `{"a":1}`, 1},
+		"writes its own": {tool.New(declaration(func(d *tool.Declaration) { d.Output = schema.FreeObject("") }),
+			func(context.Context, in) (raw, error) { return `{"b": 1e2}`, nil }), `{"b": 1e2}`, 1},
 		"answers nothing": {tool.New(declaration(nil), func(context.Context, in) (struct{}, error) { return struct{}{}, nil }), `{}`, 1},
 	} {
 		if r, err := call(c.tool, `{"name":"x"}`); err != nil || string(r.Data) != c.data || r.Count != c.count {
@@ -120,7 +124,10 @@ func TestResult(t *testing.T) {
 	if _, err := call(tool.New(declaration(nil), say), `{"limit":9}`); !fault.Is(err, fault.Validation) {
 		t.Errorf("invalid input: %v", err)
 	}
-	unencodable := tool.New(declaration(func(d *tool.Declaration) { d.Output = schema.FreeObject("") }), func(context.Context, in) (any, error) { return func() {}, nil })
+	unencodable := tool.New(
+		declaration(func(d *tool.Declaration) { d.Output = schema.FreeObject("") }),
+		func(context.Context, in) (any, error) { return func() {}, nil },
+	)
 	if _, err := call(unencodable, `{"name":"x"}`); fault.From(err).Code != fault.Internal {
 		t.Errorf("an answer that JSON cannot hold: %v", err)
 	}

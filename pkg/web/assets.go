@@ -14,8 +14,8 @@ import (
 //go:embed assets
 var ownAssets embed.FS
 
-// types are those that are served; the system's table differs from machine to machine.
-var types = map[string]string{
+// contentTypes are those that are served; the system's table differs from machine to machine.
+var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
 	".png": "image/png", ".ico": "image/x-icon", ".woff2": "font/woff2", ".txt": "text/plain; charset=utf-8",
 }
@@ -56,7 +56,7 @@ func loadAssets(service string, more fs.FS) (*assets, error) {
 			if err != nil {
 				return err
 			}
-			kind := types[path.Ext(name)]
+			kind := contentTypes[path.Ext(name)]
 			if kind == "" {
 				kind = mime.TypeByExtension(path.Ext(name))
 			}

@@ -20,8 +20,16 @@ import (
 // failure to the site.
 func ExampleSite_Handle() {
 	hubtest.Example(func(t testing.TB) {
-		site, err := web.New(web.Options{Service: "library", Keys: callertest.Keys(t, "library", caller.Gateway), Logger: slog.New(slog.DiscardHandler),
-			Files: fstest.MapFS{"pages/book.html": {Data: []byte(`{{define "main"}}<p>{{.Data.Title}}: {{template "badge" .Data.State}}</p>{{end}}`)}}})
+		site, err := web.New(
+			web.Options{
+				Service: "library",
+				Keys:    callertest.Keys(t, "library", caller.Gateway),
+				Logger:  slog.New(slog.DiscardHandler),
+				Files: fstest.MapFS{
+					"pages/book.html": {Data: []byte(`{{define "main"}}<p>{{.Data.Title}}: {{template "badge" .Data.State}}</p>{{end}}`)},
+				},
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +42,12 @@ func ExampleSite_Handle() {
 			if r.PathValue("id") != "1" {
 				return fault.New(fault.NotFound, "There is no book %s.", r.PathValue("id"))
 			}
-			return site.Render(w, r, "book", web.Page{Title: "A book", Data: book{"Dune & more", web.Badge{Kind: "good", Text: "On the shelf"}}})
+			return site.Render(
+				w,
+				r,
+				"book",
+				web.Page{Title: "A book", Data: book{"Dune & more", web.Badge{Kind: "good", Text: "On the shelf"}}},
+			)
 		})
 
 		part := regexp.MustCompile(`<p>Dune.*</p>|There is no book 2\.|This page is for users with the role librarian\.`)

@@ -68,13 +68,29 @@ func (f Field) DescribedBy() string {
 // Form reads the fields of a POST. A body that is too large or broken is a fault.
 func Form(r *http.Request) (url.Values, error) {
 	if err := r.ParseForm(); err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			return nil, err
-		}
-		return nil, fault.New(fault.Validation, "The form could not be read.").Because(err)
+		return nil, unreadable(err)
 	}
 	return r.PostForm, nil
+}
+
+// unreadable is the fault of a form that could not be read. That of one which is too large says so by itself.
+func unreadable(err error) error {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) {
+		return err
+	}
+	return fault.New(fault.Validation, "The form could not be read.").Because(err)
+}
+
+// Posted is a page that takes a form: its handler is given the fields.
+func Posted(do func(w http.ResponseWriter, r *http.Request, form url.Values) error) Handler {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		form, err := Form(r)
+		if err != nil {
+			return err
+		}
+		return do(w, r, form)
+	}
 }
 
 // Problems are the messages of an E_VALIDATION for the fields of a form, as sentences; those of
@@ -108,11 +124,7 @@ type File struct {
 // there it is empty. What HandleUpTo lets through is held in memory.
 func Upload(r *http.Request, field string) (File, url.Values, error) {
 	if err := r.ParseMultipartForm(math.MaxInt64); err != nil {
-		var tooLarge *http.MaxBytesError
-		if errors.As(err, &tooLarge) {
-			return File{}, nil, err
-		}
-		return File{}, nil, fault.New(fault.Validation, "The form could not be read.").Because(err)
+		return File{}, nil, unreadable(err)
 	}
 	f, header, err := r.FormFile(field)
 	if errors.Is(err, http.ErrMissingFile) {
@@ -168,8 +180,8 @@ func (b Bar) Segments() []Segment {
 // functions are those of every template.
 var functions = template.FuncMap{
 	"asset":  func(string) (string, error) { return "", errors.New("replaced by the site's own") },
-	"when":   when,
-	"age":    age,
+	"when":   momentHTML,
+	"age":    ageHTML,
 	"number": Number,
 	"plural": Plural,
 	"badge":  func(kind, text string) Badge { return Badge{kind, text} },
@@ -179,7 +191,7 @@ var functions = template.FuncMap{
 }
 
 // when shows a moment in UTC; times.js shows the reader's own time instead.
-func when(t any) template.HTML {
+func momentHTML(t any) template.HTML {
 	at, ok := t.(time.Time)
 	if p, isPointer := t.(*time.Time); isPointer && p != nil {
 		at, ok = *p, true
@@ -194,8 +206,8 @@ func when(t any) template.HTML {
 		minute + ` <span class="zone">UTC</span></time>`)
 }
 
-// age tells in words of the caller's how long ago a moment was: "waiting" and "" make "waiting 3 h".
-func age(before string, at, now time.Time, after string) template.HTML {
+// ageHTML tells in words of the caller's how long ago a moment was: "waiting" and "" make "waiting 3 h".
+func ageHTML(before string, at, now time.Time, after string) template.HTML {
 	at = at.UTC()
 	text := template.HTML(template.HTMLEscapeString(strings.TrimSpace(before + " " + Ago(now.Sub(at)) + " " + after)))
 	return `<time class="age" datetime="` + template.HTML(at.Format(time.RFC3339)) + `" title="` +

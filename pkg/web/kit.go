@@ -12,7 +12,9 @@ type Badge struct{ Kind, Text string }
 // RowsOnPage is how many rows a list of the console has on a page, where a row is a line or two.
 const RowsOnPage = 25
 
-// Pager leads through a list that is longer than a page: {{template "pager" .Data.Pager}}. A link
+// Pager leads through a list that is longer than a page: {{template "pager" .Data.Pager}}. The console's lists are read by keyset
+// pagination: an address says after which row a page begins, so that a page costs the same wherever it is, and no row is shown twice
+// or left out while others come and go. A link
 // without an address is not there, and without either the pager is not.
 type Pager struct {
 	// Label says what there is more of: "More drafts".

@@ -17,17 +17,31 @@ func TestNavigationFits(t *testing.T) {
 		for g := range 22 {
 			tab := web.Tab{Slug: fmt.Sprint("g", g), Name: strings.Repeat("가", long) + fmt.Sprint(g)}
 			for i := range 50 {
-				tab.Items = append(tab.Items, web.Item{Name: strings.Repeat("나", long) + fmt.Sprint(g, "-", i), Href: fmt.Sprintf("/g%d/%d", g, i)})
+				tab.Items = append(
+					tab.Items,
+					web.Item{Name: strings.Repeat("나", long) + fmt.Sprint(g, "-", i), Href: fmt.Sprintf("/g%d/%d", g, i)},
+				)
 			}
 			tabs = append(tabs, tab)
 		}
-		tabs = append(tabs, web.Tab{Name: "Here", Items: []web.Item{{Name: "Elsewhere", Href: "https://x.example"}, {Name: "This", Href: "/page"}, {Name: "Other", Href: "/other"}}})
+		tabs = append(
+			tabs,
+			web.Tab{
+				Name: "Here",
+				Items: []web.Item{
+					{Name: "Elsewhere", Href: "https://x.example"},
+					{Name: "This", Href: "/page"},
+					{Name: "Other", Href: "/other"},
+				},
+			},
+		)
 		nav := web.EncodeNavigation(tabs, "/page")
 		if len(nav) > 16<<10 {
 			t.Errorf("%d: %d bytes", long, len(nav))
 		}
 		page := d.do(t, user, "GET", "/page", "", web.NavigationHeader, nav).Body.String()
-		for _, want := range []string{`<a href="/page" aria-current="true"><bdi>Here</bdi>`, `<a href="/page" aria-current="page"><bdi>This</bdi>`,
+		for _, want := range []string{`<a href="/page" aria-current="true"><bdi>Here</bdi>`,
+			`<a href="/page" aria-current="page"><bdi>This</bdi>`,
 			`<a href="https://x.example" rel="noopener noreferrer"><bdi>Elsewhere</bdi>`, `<a href="/g21/0">`} {
 			if !strings.Contains(page, want) {
 				t.Errorf("%d: the page lacks %s", long, want)
@@ -43,14 +57,26 @@ func TestNavigationFits(t *testing.T) {
 // console's own, or passes for it.
 func TestMenusLeaveTheConsolesOwn(t *testing.T) {
 	d := newDesk(t)
-	own := web.Tab{Slug: "admin", Name: "Admin", Items: []web.Item{{Name: "Overview", Href: "/page"}, {Name: "Users", Href: "/page/users"}, {Name: "Menus", Href: "/page/menus"}}}
+	own := web.Tab{
+		Slug:  "admin",
+		Name:  "Admin",
+		Items: []web.Item{{Name: "Overview", Href: "/page"}, {Name: "Users", Href: "/page/users"}, {Name: "Menus", Href: "/page/menus"}},
+	}
 	tabs := []web.Tab{own}
 	for n := range 20 {
 		href := fmt.Sprintf("/x?%d=", n) + strings.Repeat("x", 1990)
 		if n == 3 {
 			href = "/short"
 		}
-		tabs = append(tabs, web.Tab{Slug: fmt.Sprint("menu-", n), Name: "M", Menu: true, Items: []web.Item{{Name: "M", Href: href}, {Name: "Evil", Href: "/page/"}, {Name: "Evil", Href: "/page/users/"}}})
+		tabs = append(
+			tabs,
+			web.Tab{
+				Slug:  fmt.Sprint("menu-", n),
+				Name:  "M",
+				Menu:  true,
+				Items: []web.Item{{Name: "M", Href: href}, {Name: "Evil", Href: "/page/"}, {Name: "Evil", Href: "/page/users/"}},
+			},
+		)
 	}
 	for _, path := range []string{"/page", "/page/users", "/page/users/5"} {
 		nav := web.EncodeNavigation(tabs, path)
@@ -68,8 +94,23 @@ func TestMenusLeaveTheConsolesOwn(t *testing.T) {
 		}
 	}
 	// Without cuts, too.
-	nav := web.EncodeNavigation([]web.Tab{own, {Slug: "menu-x", Name: "M", Menu: true, Items: []web.Item{{Name: "Evil", Href: "/page/"}, {Name: "Evil", Href: "/page"}}}}, "/page")
-	if page := d.do(t, user, "GET", "/page", "", web.NavigationHeader, nav).Body.String(); strings.Contains(page, "Evil") || !strings.Contains(page, `<a href="/page" aria-current="page"><bdi>Overview</bdi>`) {
+	nav := web.EncodeNavigation(
+		[]web.Tab{
+			own,
+			{Slug: "menu-x", Name: "M", Menu: true, Items: []web.Item{{Name: "Evil", Href: "/page/"}, {Name: "Evil", Href: "/page"}}},
+		},
+		"/page",
+	)
+	if page := d.do(
+		t,
+		user,
+		"GET",
+		"/page",
+		"",
+		web.NavigationHeader,
+		nav,
+	).Body.String(); strings.Contains(page, "Evil") ||
+		!strings.Contains(page, `<a href="/page" aria-current="page"><bdi>Overview</bdi>`) {
 		t.Error("a menu has the page's sidebar")
 	}
 }

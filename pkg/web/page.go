@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -46,8 +47,8 @@ type Link struct{ Text, Href string }
 // Key is a keyboard shortcut.
 type Key struct{ Press, Does string }
 
-// view is what templates see.
-type view struct {
+// pageView is what templates see.
+type pageView struct {
 	Page
 	User      User
 	SignedIn  bool
@@ -58,7 +59,7 @@ type view struct {
 }
 
 // Items are those of the active tab: the sidebar.
-func (v view) Items() []Item {
+func (v pageView) Items() []Item {
 	if v.Desk {
 		return nil
 	}
@@ -78,14 +79,7 @@ type User struct {
 }
 
 // Is tells whether the user has the role.
-func (u User) Is(role string) bool {
-	for _, r := range u.Roles {
-		if r == role {
-			return true
-		}
-	}
-	return false
-}
+func (u User) Is(role string) bool { return slices.Contains(u.Roles, role) }
 
 // Initial stands for the user where there is no room for a name.
 func (u User) Initial() string {
@@ -96,12 +90,7 @@ func (u User) Initial() string {
 }
 
 // Display is the name, or the address of a user without one.
-func (u User) Display() string {
-	if u.Name != "" {
-		return u.Name
-	}
-	return u.Email
-}
+func (u User) Display() string { return cmp.Or(u.Name, u.Email) }
 
 // UserOf returns the user of the session, as the gateway's token says; false for a visitor,
 // an agent or a neighbour.
@@ -163,7 +152,7 @@ const maxNavigation = 16 << 10
 // say. Of tabs beyond what fits, those that the page is not in keep where they lead; then items go from the end of its
 // own, if that is made of menus, then tabs of menus, the largest first. What is the console's own goes last.
 func EncodeNavigation(tabs []Tab, path string) string {
-	if fits(tabs) {
+	if fitsHeader(tabs) {
 		return encodeTabs(tabs)
 	}
 	active, _ := whereIs(tabs, path)
@@ -174,14 +163,14 @@ func EncodeNavigation(tabs []Tab, path string) string {
 		}
 	}
 	trim := func() {
-		for t := &short[active]; len(t.Items) > 1 && !fits(short); {
+		for t := &short[active]; len(t.Items) > 1 && !fitsHeader(short); {
 			t.Items = t.Items[:len(t.Items)-1-len(t.Items)/8]
 		}
 	}
 	if active >= 0 && short[active].Menu {
 		trim()
 	}
-	for !fits(short) {
+	for !fitsHeader(short) {
 		largest := -1
 		for n, t := range short {
 			if t.Menu && n != active && (largest < 0 || length(short[n:n+1]) > length(short[largest:largest+1])) {
@@ -199,14 +188,14 @@ func EncodeNavigation(tabs []Tab, path string) string {
 	if active >= 0 {
 		trim()
 	}
-	for !fits(short) {
+	for !fitsHeader(short) {
 		short = short[:len(short)-1]
 	}
 	return encodeTabs(short)
 }
 
-// fits tells whether the header has room for tabs. Of too many of them, which every page would pay for, it encodes none.
-func fits(tabs []Tab) bool {
+// fitsHeader tells whether the header has room for tabs. Of too many of them, which every page would pay for, it encodes none.
+func fitsHeader(tabs []Tab) bool {
 	return length(tabs) <= maxNavigation && len(encodeTabs(tabs)) <= maxNavigation
 }
 

@@ -20,7 +20,7 @@ type Static struct {
 
 // NewStatic packs a body of this content type. It keeps the body, which must not change.
 func NewStatic(kind string, body []byte) (*Static, error) {
-	packed, err := pack(body)
+	packed, err := gzipped(body)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func NewStatic(kind string, body []byte) (*Static, error) {
 	return &Static{kind: kind, etag: `"` + hex.EncodeToString(sum[:6]) + `"`, body: body, packed: packed}, nil
 }
 
-func pack(body []byte) ([]byte, error) {
+func gzipped(body []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {

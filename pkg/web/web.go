@@ -188,7 +188,7 @@ func (s *Site) RenderPart(w http.ResponseWriter, r *http.Request, name, block st
 
 // execute renders into memory first: a page that fails in the middle must not look whole.
 func (s *Site) execute(w http.ResponseWriter, r *http.Request, t *template.Template, block string, p Page, flash Flash) error {
-	v := view{Page: p, Path: r.URL.Path, RequestID: caller.From(r.Context()).RequestID, Flash: flash}
+	v := pageView{Page: p, Path: r.URL.Path, RequestID: caller.From(r.Context()).RequestID, Flash: flash}
 	v.User, v.SignedIn = UserOf(r.Context())
 	v.Tabs = navigationOf(r, p)
 	var b bytes.Buffer
@@ -204,15 +204,15 @@ func (s *Site) execute(w http.ResponseWriter, r *http.Request, t *template.Templ
 	return nil
 }
 
-// Still makes a page that is the same for everybody who asks for this path, with tabs of its own. It has neither a user
+// RenderStatic makes a page that is the same for everybody who asks for this path, with tabs of its own. It has neither a user
 // nor a flash; where several paths lead to it, they share it.
-func (s *Site) Still(name, path string, tabs []Tab, p Page) (*Static, error) {
+func (s *Site) RenderStatic(name, path string, tabs []Tab, p Page) (*Static, error) {
 	t, ok := s.pages[name]
 	if !ok {
 		return nil, fmt.Errorf("web: there is no page %q", name)
 	}
 	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, "layout", view{Page: p, Path: path, Tabs: activated(tabs, path, p)}); err != nil {
+	if err := t.ExecuteTemplate(&b, "layout", pageView{Page: p, Path: path, Tabs: activated(tabs, path, p)}); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
 	return NewStatic("text/html; charset=utf-8", b.Bytes())

@@ -29,9 +29,20 @@ import (
 
 var pages = fstest.MapFS{
 	"pages/_part.html": {Data: []byte(`{{define "line"}}<i>{{.}}</i>{{end}}`)},
-	"pages/one.html": {Data: []byte(`{{define "main"}}{{template "line" .Data.Text}} {{when .Data.At}} {{number 1234567}} {{plural 1 "draft" "drafts"}} {{plural 2000 "draft" "drafts"}}
-		{{template "field" .Data.Field}} {{template "empty" (dict "Title" "No drafts yet")}} {{template "loading"}}{{block "part" .}}<b>{{.Data.Text}}</b>{{end}}{{end}}`)},
-	"pages/two.html":    {Data: []byte(`{{define "head"}}<link rel="stylesheet" href="{{asset "own.css"}}">{{end}}{{define "main"}}{{template "bar" .Data}}{{size 65536}}{{end}}`)},
+	"pages/one.html": {
+		Data: []byte(
+			`{{define "main"}}{{template "line" .Data.Text}} {{when .Data.At}} {{number 1234567}} {{plural 1 "draft" "drafts"}}
+		{{plural 2000 "draft" "drafts"}}
+		{{template "field" .Data.Field}} {{template "empty" (dict "Title" "No drafts yet")}} {{template "loading"}}
+		{{block "part" .}}<b>{{.Data.Text}}</b>{{end}}{{end}}`,
+		),
+	},
+	"pages/two.html": {
+		Data: []byte(
+			`{{define "head"}}<link rel="stylesheet" href="{{asset "own.css"}}">{{end}}{{define "main"}}{{template "bar" ` +
+				`.Data}}{{size 65536}}{{end}}`,
+		),
+	},
 	"assets/own.css":    {Data: []byte("b{}")},
 	"pages/broken.html": {Data: []byte(`{{define "main"}}before{{.Data.Nothing.There}}{{end}}`)},
 }
@@ -51,16 +62,34 @@ type data struct {
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	d := &desk{http.NewServeMux(), &bytes.Buffer{}}
-	site, err := web.New(web.Options{Service: "desk", Files: pages, Keys: callertest.Keys(t, "desk", caller.Gateway, "query"), Logger: slog.New(slog.NewTextHandler(d.log, nil))})
+	site, err := web.New(
+		web.Options{
+			Service: "desk",
+			Files:   pages,
+			Keys:    callertest.Keys(t, "desk", caller.Gateway, "query"),
+			Logger:  slog.New(slog.NewTextHandler(d.log, nil)),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	site.Mount(d.mux)
-	hostile := data{Text: `<script>alert("1")</script>`, At: time.Date(2026, 1, 31, 9, 5, 0, 0, time.FixedZone("KST", 9*3600)),
-		Field: web.Field{Name: "note", Label: "Note", Type: "textarea", Value: `</textarea><img src=x onerror=alert(1)>`, Error: `a "bad" note`, Hint: "Why?"}}
+	hostile := data{
+		Text: `<script>alert("1")</script>`,
+		At:   time.Date(2026, 1, 31, 9, 5, 0, 0, time.FixedZone("KST", 9*3600)),
+		Field: web.Field{
+			Name:  "note",
+			Label: "Note",
+			Type:  "textarea",
+			Value: `</textarea><img src=x onerror=alert(1)>`,
+			Error: `a "bad" note`,
+			Hint:  "Why?",
+		},
+	}
 	for path, h := range map[string]web.Handler{
 		"/page": func(w http.ResponseWriter, r *http.Request) error {
-			return site.Render(w, r, "one", web.Page{Title: "A <title>", Lead: "lead", Crumbs: []web.Link{{Text: "up", Href: "javascript:alert(1)"}}, Data: hostile,
+			return site.Render(w, r, "one", web.Page{Title: "A <title>", Lead: "lead",
+				Crumbs: []web.Link{{Text: "up", Href: "javascript:alert(1)"}}, Data: hostile,
 				Keys: []web.Key{{Press: "a", Does: "Approve"}}, FormActions: []string{"https://app.example", "https://x; script-src *"}})
 		},
 		"/part": func(w http.ResponseWriter, r *http.Request) error {
@@ -70,7 +99,8 @@ func newDesk(t *testing.T) *desk {
 			return site.Render(w, r, "broken", web.Page{Data: data{}})
 		},
 		"/bar": func(w http.ResponseWriter, r *http.Request) error {
-			return site.Render(w, r, "two", web.Page{Data: web.Bar{Label: `1 "of" 2000`, Total: 2000, Parts: []web.Part{{Kind: "good", Count: 1}, {Kind: "warn"}, {Kind: "bad", Count: 1999}}}})
+			return site.Render(w, r, "two", web.Page{Data: web.Bar{Label: `1 "of" 2000`, Total: 2000,
+				Parts: []web.Part{{Kind: "good", Count: 1}, {Kind: "warn"}, {Kind: "bad", Count: 1999}}}})
 		},
 		"/none": func(w http.ResponseWriter, r *http.Request) error { return site.Render(w, r, "none", web.Page{}) },
 		"/fault": func(http.ResponseWriter, *http.Request) error {
@@ -104,7 +134,15 @@ func newDesk(t *testing.T) *desk {
 	return d
 }
 
-var user = caller.Caller{Kind: caller.User, HubUser: "usr_1", Email: "ada@example.com", Name: "Ada", CredentialID: "ses_1", Roles: []string{"reviewer"}, RequestID: "req_7"}
+var user = caller.Caller{
+	Kind:         caller.User,
+	HubUser:      "usr_1",
+	Email:        "ada@example.com",
+	Name:         "Ada",
+	CredentialID: "ses_1",
+	Roles:        []string{"reviewer"},
+	RequestID:    "req_7",
+}
 
 func (d *desk) do(t *testing.T, who caller.Caller, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
@@ -123,21 +161,33 @@ var inline = regexp.MustCompile(`(?i)<script(?:\s[^>]*)?>[^<]|<[^>]*\son[a-z]+\s
 
 func TestPage(t *testing.T) {
 	d := newDesk(t)
-	nav := web.EncodeNavigation([]web.Tab{{Slug: "system", Name: "System", Items: []web.Item{{Name: "Other", Href: "/other"}, {Name: "This", Href: "/page"}}}, {Slug: "admin", Name: "Admin", Icon: "★", Items: []web.Item{{Name: "Keys", Href: "/admin/keys"}}}}, "/page")
+	nav := web.EncodeNavigation(
+		[]web.Tab{
+			{Slug: "system", Name: "System", Items: []web.Item{{Name: "Other", Href: "/other"}, {Name: "This", Href: "/page"}}},
+			{Slug: "admin", Name: "Admin", Icon: "★", Items: []web.Item{{Name: "Keys", Href: "/admin/keys"}}},
+		},
+		"/page",
+	)
 	w := d.do(t, user, "GET", "/page", "", web.NavigationHeader, nav)
 	page := w.Body.String()
 	if w.Code != 200 || inline.MatchString(page) {
 		t.Errorf("%d; inline %q", w.Code, inline.FindString(page))
 	}
-	for _, want := range []string{"<title>A &lt;title&gt; · Hub</title>", "&lt;script&gt;", `<time datetime="2026-01-31T00:05:00Z" title="2026-01-31 00:05 UTC">2026-01-31 00:05 <span class="zone">UTC</span></time>`, "1,234,567", "1 draft", "2,000 drafts",
-		`<label for="note">Note`, `aria-describedby="note-error note-hint"`, `aria-invalid="true"`, `&lt;/textarea&gt;`, "No drafts yet", `class="skip" href="#main"`, `<html lang="en">`,
-		`<a href="/other" aria-current="true"><bdi>System</bdi></a>`, `<a href="/page" aria-current="page"><bdi>This</bdi></a>`, `<a href="/admin/keys">`, `title="ada@example.com"`, `action="/logout"`, `<kbd>a</kbd>`, `#ZgotmplZ`} {
+	for _, want := range []string{"<title>A &lt;title&gt; · Hub</title>", "&lt;script&gt;",
+		`<time datetime="2026-01-31T00:05:00Z" title="2026-01-31 00:05 UTC">2026-01-31 00:05 <span class="zone">UTC</span></time>`,
+		"1,234,567", "1 draft", "2,000 drafts",
+		`<label for="note">Note`, `aria-describedby="note-error note-hint"`, `aria-invalid="true"`, `&lt;/textarea&gt;`, "No drafts yet",
+		`class="skip" href="#main"`, `<html lang="en">`,
+		`<a href="/other" aria-current="true"><bdi>System</bdi></a>`, `<a href="/page" aria-current="page"><bdi>This</bdi></a>`,
+		`<a href="/admin/keys">`, `title="ada@example.com"`, `action="/logout"`, `<kbd>a</kbd>`, `#ZgotmplZ`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
 	csp := w.Header().Get("Content-Security-Policy")
-	if !strings.Contains(csp, "form-action 'self' https://app.example;") || strings.Contains(csp, "script-src *") || strings.Contains(csp, "unsafe") || !strings.Contains(csp, "frame-ancestors 'none'") {
+	if !strings.Contains(csp, "form-action 'self' https://app.example;") || strings.Contains(csp, "script-src *") ||
+		strings.Contains(csp, "unsafe") ||
+		!strings.Contains(csp, "frame-ancestors 'none'") {
 		t.Errorf("policy %s", csp)
 	}
 	if part := d.do(t, user, "GET", "/part", "").Body.String(); part != `<b>&lt;script&gt;alert(&#34;1&#34;)&lt;/script&gt;</b>` {
@@ -159,15 +209,23 @@ func TestFailures(t *testing.T) {
 		status int
 		text   string
 	}{
-		"/fault": {409, "Bo &lt;b&gt; was faster."}, "/error": {500, "An unexpected error occurred."}, "/panic": {500, "An unexpected error occurred."},
+		"/fault": {409, "Bo &lt;b&gt; was faster."}, "/error": {500, "An unexpected error occurred."},
+		"/panic":  {500, "An unexpected error occurred."},
 		"/broken": {500, "An unexpected error occurred."}, "/none": {500, "An unexpected error occurred."},
 	} {
 		w := d.do(t, user, "GET", path, "", "HX-Request", "true")
 		page := w.Body.String()
-		if w.Code != c.status || !strings.Contains(page, c.text) || (w.Code >= 500) != strings.Contains(page, "req_7") || strings.Contains(page, "10.0.0.7") || strings.Contains(page, "before") {
+		if w.Code != c.status || !strings.Contains(page, c.text) || (w.Code >= 500) != strings.Contains(page, "req_7") ||
+			strings.Contains(page, "10.0.0.7") ||
+			strings.Contains(page, "before") {
 			t.Errorf("%s: %d %s", path, w.Code, page)
 		}
-		if w.Header().Get("HX-Retarget") != "#toast" || w.Header().Get("HX-Reselect") != ".notice" || !strings.HasPrefix(page, `<p class="notice `) || w.Header().Get("HX-Push-Url") != "false" || strings.Contains(page, "<html") || w.Header().Get("Content-Security-Policy") == "" || w.Header().Get("Cache-Control") != "no-store" {
+		if w.Header().Get("HX-Retarget") != "#toast" || w.Header().Get("HX-Reselect") != ".notice" ||
+			!strings.HasPrefix(page, `<p class="notice `) ||
+			w.Header().Get("HX-Push-Url") != "false" ||
+			strings.Contains(page, "<html") ||
+			w.Header().Get("Content-Security-Policy") == "" ||
+			w.Header().Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %v", path, w.Header())
 		}
 	}
@@ -193,7 +251,8 @@ func TestFailures(t *testing.T) {
 	}
 	for _, path := range []string{"/page", "/assets/desk/000000000000/own.css"} {
 		for _, f := range append(callertest.Forgeries(caller.Gateway, "desk", user, "query", "desk"),
-			callertest.Forgery{Name: "an agent", Header: callertest.Header(t, "desk", caller.Caller{Kind: caller.Key, Roles: user.Roles, HubUser: user.HubUser})},
+			callertest.Forgery{Name: "an agent", Header: callertest.Header(t, "desk",
+				caller.Caller{Kind: caller.Key, Roles: user.Roles, HubUser: user.HubUser})},
 			callertest.Forgery{Name: "a neighbour", Header: callertest.HeaderOf(t, "query", "desk")}) {
 			req, w := httptest.NewRequest("GET", path, nil), httptest.NewRecorder()
 			req.Header = f.Header
@@ -208,10 +267,12 @@ func TestPart(t *testing.T) {
 	d := newDesk(t)
 	page := d.do(t, user, "GET", "/bar", "").Body.String()
 	head, _, _ := strings.Cut(page, "</head>")
-	if !regexp.MustCompile(`<link rel="stylesheet" href="/assets/desk/[0-9a-f]{12}/own.css">`).MatchString(head) || inline.MatchString(page) {
+	if !regexp.MustCompile(`<link rel="stylesheet" href="/assets/desk/[0-9a-f]{12}/own.css">`).MatchString(head) ||
+		inline.MatchString(page) {
 		t.Errorf("head %s", head)
 	}
-	for _, want := range []string{`aria-label="1 &#34;of&#34; 2000"`, `<rect class="good" x="0" width="8" height="10"/><rect class="bad" x="8" width="992" height="10"/></svg>`, "64 KiB"} {
+	for _, want := range []string{`aria-label="1 &#34;of&#34; 2000"`,
+		`<rect class="good" x="0" width="8" height="10"/><rect class="bad" x="8" width="992" height="10"/></svg>`, "64 KiB"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
@@ -219,7 +280,8 @@ func TestPart(t *testing.T) {
 	if strings.Contains(d.do(t, user, "GET", "/page", "").Body.String(), "own.css") {
 		t.Error("another page has that head too")
 	}
-	for n, want := range map[int]string{0: "0 bytes", 1: "1 byte", 1023: "1,023 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 16 << 20: "16 MiB", 3<<20 + 1<<19: "3.5 MiB"} {
+	for n, want := range map[int]string{0: "0 bytes", 1: "1 byte", 1023: "1,023 bytes", 1024: "1 KiB", 1536: "1.5 KiB", 16 << 20: "16 MiB",
+		3<<20 + 1<<19: "3.5 MiB"} {
 		if got := web.Size(n); got != want {
 			t.Errorf("%d is %s, want %s", n, got, want)
 		}
@@ -243,7 +305,8 @@ func TestUpload(t *testing.T) {
 		status      int
 		want        string
 	}{
-		"above a form's bound": {"file", "a.csv", 2 << 20, 200, "a.csv 2097152 why"}, "a path": {"file", "/etc/../a.csv", 1, 200, "a.csv 1 why"}, "no file": {"other", "a.csv", 1, 200, " 0 why"},
+		"above a form's bound": {"file", "a.csv", 2 << 20, 200, "a.csv 2097152 why"},
+		"a path":               {"file", "/etc/../a.csv", 1, 200, "a.csv 1 why"}, "no file": {"other", "a.csv", 1, 200, " 0 why"},
 		"above its bound": {"file", "a.csv", 3 << 20, 400, "larger than 3 MiB"},
 	} {
 		kind, body := form(c.field, c.file, c.size)
@@ -252,7 +315,8 @@ func TestUpload(t *testing.T) {
 			t.Errorf("%s: %d %.200s", name, w.Code, w.Body)
 		}
 	}
-	for kind, body := range map[string]string{"application/x-www-form-urlencoded": "file=x", "multipart/form-data; boundary=x": "--x\r\nContent-Disposition: form-data; name=a\r\n\r\ncut", "multipart/form-data": "x"} {
+	for kind, body := range map[string]string{"application/x-www-form-urlencoded": "file=x",
+		"multipart/form-data; boundary=x": "--x\r\nContent-Disposition: form-data; name=a\r\n\r\ncut", "multipart/form-data": "x"} {
 		if w := d.do(t, user, "POST", "/upload", body, "Content-Type", kind); w.Code != 400 {
 			t.Errorf("%s: %d", kind, w.Code)
 		}
@@ -281,10 +345,14 @@ func TestProblems(t *testing.T) {
 }
 
 func TestUser(t *testing.T) {
-	for kind, want := range map[string]bool{caller.User: true, caller.Visitor: false, caller.Key: false, caller.App: false, caller.Service: false, "": false} {
+	for kind, want := range map[string]bool{caller.User: true, caller.Visitor: false, caller.Key: false, caller.App: false,
+		caller.Service: false, "": false} {
 		c := user
 		c.Kind = kind
-		if u, ok := web.UserOf(caller.With(t.Context(), c)); ok != want || ok && (u.ID != "usr_1" || u.Session != "ses_1" || !u.Is("reviewer") || u.Is("admin") || u.Initial() != "A") {
+		if u, ok := web.UserOf(
+			caller.With(t.Context(), c),
+		); ok != want ||
+			ok && (u.ID != "usr_1" || u.Session != "ses_1" || !u.Is("reviewer") || u.Is("admin") || u.Initial() != "A") {
 			t.Errorf("%s: %+v %v", kind, u, ok)
 		}
 	}
@@ -304,15 +372,34 @@ func TestFlash(t *testing.T) {
 		t.Errorf("a part takes what the next page has to say: %v", w.Result().Cookies())
 	}
 	w = d.do(t, user, "GET", "/page", "", "Cookie", c.Name+"="+c.Value)
-	if !strings.Contains(w.Body.String(), `<p class="notice done" role="status">Saved &lt;b&gt;김민아&lt;/b&gt;.</p>`) || w.Result().Cookies()[0].MaxAge >= 0 {
+	if !strings.Contains(w.Body.String(), `<p class="notice done" role="status">Saved &lt;b&gt;김민아&lt;/b&gt;.</p>`) ||
+		w.Result().Cookies()[0].MaxAge >= 0 {
 		t.Errorf("%s", w.Body)
 	}
 	for _, bad := range []string{"x", "e30", "bnVsbA", strings.Repeat("A", 5000)} {
-		if w := d.do(t, user, "GET", "/page", "", "Cookie", c.Name+"="+bad); w.Code != 200 || strings.Contains(w.Body.String(), `class="notice`) {
+		if w := d.do(
+			t,
+			user,
+			"GET",
+			"/page",
+			"",
+			"Cookie",
+			c.Name+"="+bad,
+		); w.Code != 200 ||
+			strings.Contains(w.Body.String(), `class="notice`) {
 			t.Errorf("%s", bad)
 		}
 	}
-	if w := d.do(t, user, "POST", "/say", "", web.PlainHeader, "1"); w.Result().Cookies()[0].Name != "hub_flash" || w.Result().Cookies()[0].Secure {
+	if w := d.do(
+		t,
+		user,
+		"POST",
+		"/say",
+		"",
+		web.PlainHeader,
+		"1",
+	); w.Result().Cookies()[0].Name != "hub_flash" ||
+		w.Result().Cookies()[0].Secure {
 		t.Errorf("%v", w.Result().Cookies())
 	}
 }
@@ -327,25 +414,56 @@ func TestAssets(t *testing.T) {
 	for _, f := range found {
 		w := d.do(t, caller.Caller{Kind: caller.Visitor}, "GET", f[1], "", "Accept-Encoding", "gzip, br")
 		h := w.Header()
-		if w.Code != 200 || h.Get("Cache-Control") != "public, max-age=31536000, immutable" || h.Get("X-Content-Type-Options") != "nosniff" || w.Body.Len() == 0 {
+		if w.Code != 200 || h.Get("Cache-Control") != "public, max-age=31536000, immutable" ||
+			h.Get("X-Content-Type-Options") != "nosniff" ||
+			w.Body.Len() == 0 {
 			t.Errorf("%s: %d %v", f[1], w.Code, h)
 		}
-		if w := d.do(t, user, "GET", f[1], "", "If-None-Match", h.Get("ETag"), "Accept-Encoding", "gzip, br"); w.Code != 304 || w.Body.Len() != 0 || w.Header().Get("Content-Encoding") != "" {
+		if w := d.do(
+			t,
+			user,
+			"GET",
+			f[1],
+			"",
+			"If-None-Match",
+			h.Get("ETag"),
+			"Accept-Encoding",
+			"gzip, br",
+		); w.Code != 304 || w.Body.Len() != 0 ||
+			w.Header().Get("Content-Encoding") != "" {
 			t.Errorf("%s again: %d", f[1], w.Code)
 		}
 		plain := d.do(t, user, "GET", f[1], "", "If-None-Match", h.Get("ETag"), "Accept-Encoding", "gzip;q=0, *")
 		packed := h.Get("Content-Encoding") == "gzip"
-		if packed != (plain.Code == 200 && plain.Header().Get("ETag") != h.Get("ETag")) || plain.Header().Get("Content-Encoding") != "" || packed && unpacked(t, w.Body.Bytes()) != plain.Body.String() {
+		if packed != (plain.Code == 200 && plain.Header().Get("ETag") != h.Get("ETag")) || plain.Header().Get("Content-Encoding") != "" ||
+			packed && unpacked(t, w.Body.Bytes()) != plain.Body.String() {
 			t.Errorf("%s unpacked: %d %v", f[1], plain.Code, plain.Header())
 		}
-		if head := d.do(t, user, "HEAD", f[1], "", "Accept-Encoding", "gzip, br"); head.Body.Len() != 0 || head.Header().Get("Content-Length") != h.Get("Content-Length") || head.Header().Get("ETag") != h.Get("ETag") {
+		if head := d.do(
+			t,
+			user,
+			"HEAD",
+			f[1],
+			"",
+			"Accept-Encoding",
+			"gzip, br",
+		); head.Body.Len() != 0 || head.Header().Get("Content-Length") != h.Get("Content-Length") ||
+			head.Header().Get("ETag") != h.Get("ETag") {
 			t.Errorf("%s HEAD: %v", f[1], head.Header())
 		}
 	}
-	if w := d.do(t, user, "GET", "/assets/desk/000000000000/own.css", ""); w.Code != 200 || w.Body.String() != "b{}" || w.Header().Get("Cache-Control") != "no-store" {
+	if w := d.do(
+		t,
+		user,
+		"GET",
+		"/assets/desk/000000000000/own.css",
+		"",
+	); w.Code != 200 || w.Body.String() != "b{}" ||
+		w.Header().Get("Cache-Control") != "no-store" {
 		t.Errorf("another release's: %d %v", w.Code, w.Header())
 	}
-	for _, path := range []string{"/assets/desk/", "/assets/desk/x", "/assets/desk/x/", "/assets/desk/x/nothing.css", "/assets/desk/x/..%2fweb.go"} {
+	for _, path := range []string{"/assets/desk/", "/assets/desk/x", "/assets/desk/x/", "/assets/desk/x/nothing.css",
+		"/assets/desk/x/..%2fweb.go"} {
 		if w := d.do(t, user, "GET", path, ""); w.Code != 404 {
 			t.Errorf("%s: %d", path, w.Code)
 		}
@@ -386,7 +504,10 @@ func TestCompression(t *testing.T) {
 			if got := w.Header().Get("Content-Encoding") == "gzip"; got != (packs && !c.short) {
 				t.Errorf("%s to %q: %v", name, accept, w.Header())
 			}
-			if vary := w.Header().Values("Vary"); !slices.Contains(vary, "Accept-Encoding") || !slices.Contains(vary, "HX-Request") || w.Header().Get("Content-Type") != "text/html; charset=utf-8" {
+			if vary := w.Header().Values(
+				"Vary",
+			); !slices.Contains(vary, "Accept-Encoding") || !slices.Contains(vary, "HX-Request") ||
+				w.Header().Get("Content-Type") != "text/html; charset=utf-8" {
 				t.Errorf("%s to %q: %v", name, accept, w.Header())
 			}
 			if head := d.do(t, user, "HEAD", c.path, "", headers...); head.Body.Len() != 0 || head.Code != w.Code {
@@ -401,7 +522,9 @@ func TestCompression(t *testing.T) {
 
 func TestBrokenPageStopsTheStart(t *testing.T) {
 	for name, files := range map[string]fstest.MapFS{
-		"syntax": {"pages/a.html": {Data: []byte(`{{define "main"}}{{`)}}, "unknown function": {"pages/a.html": {Data: []byte(`{{define "main"}}{{nothing}}{{end}}`)}}, "part": {"pages/_a.html": {Data: []byte(`{{`)}},
+		"syntax":           {"pages/a.html": {Data: []byte(`{{define "main"}}{{`)}},
+		"unknown function": {"pages/a.html": {Data: []byte(`{{define "main"}}{{nothing}}{{end}}`)}},
+		"part":             {"pages/_a.html": {Data: []byte(`{{`)}},
 	} {
 		if _, err := web.New(web.Options{Service: "desk", Files: files}); err == nil {
 			t.Errorf("%s passes", name)
@@ -412,7 +535,8 @@ func TestBrokenPageStopsTheStart(t *testing.T) {
 func TestLocalPath(t *testing.T) {
 	for next, ok := range map[string]bool{
 		"/": true, "/drafts": true, "/drafts?x=1&y=%2F#z": true, "/p/a/b": true, "/@evil": true, "/a:b": true,
-		"": false, "//evil": false, `/\evil`: false, `\/evil`: false, "http://evil": false, "https:evil": false, "javascript:x": false, "drafts": false, "/\tx": false, "/\x00": false, "/ x": false,
+		"": false, "//evil": false, `/\evil`: false, `\/evil`: false, "http://evil": false, "https:evil": false, "javascript:x": false,
+		"drafts": false, "/\tx": false, "/\x00": false, "/ x": false,
 		"/%2f%2fevil": false, "/%5cevil": false, "/\u007f": false, "/\xff": false, "/%zz": false,
 	} {
 		if got := web.LocalPath(next, "no"); (got == next) != ok || !ok && got != "no" {
@@ -438,12 +562,15 @@ func FuzzLocalPath(f *testing.F) {
 // TestAccess: a page is for whom it says, and one that says nothing stops the program.
 func TestAccess(t *testing.T) {
 	mux := http.NewServeMux()
-	site, err := web.New(web.Options{Service: "desk", Files: pages, Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler)})
+	site, err := web.New(
+		web.Options{Service: "desk", Files: pages, Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &desk{mux: mux}
-	for path, access := range map[string]web.Access{"/anybody": web.Anybody, "/user": web.SignedIn, "/reviewer": web.Role("reviewer"), "/admin": web.Role("admin")} {
+	for path, access := range map[string]web.Access{"/anybody": web.Anybody, "/user": web.SignedIn, "/reviewer": web.Role("reviewer"),
+		"/admin": web.Role("admin")} {
 		site.Handle(mux, path, access, func(w http.ResponseWriter, _ *http.Request) error { w.WriteHeader(204); return nil })
 	}
 	visitor := caller.Caller{Kind: caller.Visitor}
@@ -476,7 +603,12 @@ func TestMark(t *testing.T) {
 	v.Add("/email", "format", "must be an address")
 	v.Add("/hidden", "required", "is required")
 	email, note := web.Field{Name: "email"}, web.Field{Name: "note", Error: "of before"}
-	if rest, ok := web.Mark(v.Err(), &email, &note); !ok || rest != "hidden: This is required." || email.Error != "This must be an address." || note.Error != "" {
+	if rest, ok := web.Mark(
+		v.Err(),
+		&email,
+		&note,
+	); !ok || rest != "hidden: This is required." || email.Error != "This must be an address." ||
+		note.Error != "" {
 		t.Errorf("%q, %v, %+v, %+v", rest, ok, email, note)
 	}
 	if rest, ok := web.Mark(fault.New(fault.Conflict, "no"), &email); ok || rest != "" || email.Error == "" {
@@ -486,8 +618,21 @@ func TestMark(t *testing.T) {
 
 func TestKit(t *testing.T) {
 	mux := http.NewServeMux()
-	site, err := web.New(web.Options{Service: "desk", Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler), Files: fstest.MapFS{
-		"pages/kit.html": {Data: []byte(`{{define "main"}}{{template "badge" .Data.Badge}}{{template "badge" (badge "warn" "Unknown")}}{{template "pager" .Data.Pager}}{{end}}`)}}})
+	site, err := web.New(
+		web.Options{
+			Service: "desk",
+			Keys:    callertest.Keys(t, "desk", caller.Gateway),
+			Logger:  slog.New(slog.DiscardHandler),
+			Files: fstest.MapFS{
+				"pages/kit.html": {
+					Data: []byte(
+						`{{define "main"}}{{template "badge" .Data.Badge}}{{template "badge" (badge "warn" "Unknown")}}{{template "pager" ` +
+							`.Data.Pager}}{{end}}`,
+					),
+				},
+			},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -496,9 +641,21 @@ func TestKit(t *testing.T) {
 		Pager        web.Pager
 		Confirmation web.Confirmation
 	}
-	shown := kit{Confirmation: web.Confirmation{Button: "Cancel draft", Text: "No mail of it will leave.", Warning: "Two are decided.", Action: "/drafts/7/cancel", Hidden: map[string]string{"id": `"7"`},
-		Fields: []web.Field{{ID: "note-7", Name: "note", Label: "Note", Error: "This is too long."}},
-		Facts:  []web.Fact{{Label: "Draft", Value: "<b>"}, {Label: "Since", At: time.Date(2026, 1, 31, 9, 5, 0, 0, time.UTC)}}, Keep: web.Link{Text: "Keep it", Href: "/drafts/7"}}}
+	shown := kit{
+		Confirmation: web.Confirmation{
+			Button:  "Cancel draft",
+			Text:    "No mail of it will leave.",
+			Warning: "Two are decided.",
+			Action:  "/drafts/7/cancel",
+			Hidden:  map[string]string{"id": `"7"`},
+			Fields:  []web.Field{{ID: "note-7", Name: "note", Label: "Note", Error: "This is too long."}},
+			Facts: []web.Fact{
+				{Label: "Draft", Value: "<b>"},
+				{Label: "Since", At: time.Date(2026, 1, 31, 9, 5, 0, 0, time.UTC)},
+			},
+			Keep: web.Link{Text: "Keep it", Href: "/drafts/7"},
+		},
+	}
 	site.Handle(mux, "/", web.Anybody, func(w http.ResponseWriter, r *http.Request) error {
 		return site.Render(w, r, "kit", web.Page{Data: shown})
 	})
@@ -508,11 +665,14 @@ func TestKit(t *testing.T) {
 	d := &desk{mux: mux}
 	w := d.do(t, user, "GET", "/ask", "")
 	page := w.Body.String()
-	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(page, "<kbd>y</kbd></dt><dd>Cancel draft</dd>") || !strings.Contains(page, "<kbd>Esc</kbd></dt><dd>Keep it</dd>") {
+	if w.Code != http.StatusUnprocessableEntity || !strings.Contains(page, "<kbd>y</kbd></dt><dd>Cancel draft</dd>") ||
+		!strings.Contains(page, "<kbd>Esc</kbd></dt><dd>Keep it</dd>") {
 		t.Errorf("%d: %s", w.Code, page)
 	}
-	for _, want := range []string{`<form method="post" action="/drafts/7/cancel">`, `<button class="danger" data-key="y" aria-keyshortcuts="y">Cancel draft</button>`, `value="&#34;7&#34;"`, "&lt;b&gt;",
-		`href="/drafts/7" data-key="Escape" aria-keyshortcuts="Escape">Keep it`, `for="note-7"`, `id="note-7" name="note"`, `id="note-7-error"`, `aria-describedby="note-7-error"`, "Two are decided.",
+	for _, want := range []string{`<form method="post" action="/drafts/7/cancel">`,
+		`<button class="danger" data-key="y" aria-keyshortcuts="y">Cancel draft</button>`, `value="&#34;7&#34;"`, "&lt;b&gt;",
+		`href="/drafts/7" data-key="Escape" aria-keyshortcuts="Escape">Keep it`, `for="note-7"`, `id="note-7" name="note"`,
+		`id="note-7-error"`, `aria-describedby="note-7-error"`, "Two are decided.",
 		`<dd dir="auto"><time datetime="2026-01-31T09:05:00Z" title="2026-01-31 09:05 UTC">`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
@@ -521,9 +681,17 @@ func TestKit(t *testing.T) {
 	if page = d.do(t, user, "GET", "/", "").Body.String(); strings.Contains(page, `"pager"`) {
 		t.Error("a list of one page has a pager")
 	}
-	shown.Badge, shown.Pager = web.Badge{Kind: "good", Text: "Sent"}, web.Pager{Label: "More drafts", Next: web.Link{Text: "Next", Href: "/?after=1"}, Key: "n"}
+	shown.Badge, shown.Pager = web.Badge{
+		Kind: "good",
+		Text: "Sent",
+	}, web.Pager{
+		Label: "More drafts",
+		Next:  web.Link{Text: "Next", Href: "/?after=1"},
+		Key:   "n",
+	}
 	page = d.do(t, user, "GET", "/", "").Body.String()
-	for _, want := range []string{`<span class="badge good">Sent</span>`, `<span class="badge warn">Unknown</span>`, `<nav class="pager" aria-label="More drafts"><span></span><a class="button" href="/?after=1" rel="next" data-key="n"`} {
+	for _, want := range []string{`<span class="badge good">Sent</span>`, `<span class="badge warn">Unknown</span>`,
+		`<nav class="pager" aria-label="More drafts"><span></span><a class="button" href="/?after=1" rel="next" data-key="n"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
@@ -533,18 +701,48 @@ func TestKit(t *testing.T) {
 // TestKitOfLists renders what stands above a list, boxes to check and a secret that is shown once.
 func TestKitOfLists(t *testing.T) {
 	t.Parallel()
-	site, err := web.New(web.Options{Service: "desk", Keys: callertest.Keys(t, "desk", caller.Gateway), Logger: slog.New(slog.DiscardHandler), Files: fstest.MapFS{
-		"pages/list.html": {Data: []byte(`{{define "main"}}{{template "finder" .Data.Finder}}{{template "field" .Data.Boxes}}{{template "once" .Data.Once}}{{end}}`)}}})
+	site, err := web.New(
+		web.Options{
+			Service: "desk",
+			Keys:    callertest.Keys(t, "desk", caller.Gateway),
+			Logger:  slog.New(slog.DiscardHandler),
+			Files: fstest.MapFS{
+				"pages/list.html": {
+					Data: []byte(
+						`{{define "main"}}{{template "finder" .Data.Finder}}{{template "field" .Data.Boxes}}{{template "once" .Data.Once}}{{end}}`,
+					),
+				},
+			},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
 	site.Handle(mux, "GET /keys", web.Anybody, func(w http.ResponseWriter, r *http.Request) error {
 		return site.Render(w, r, "list", web.Page{Data: map[string]any{
-			"Finder": web.Finder{Action: "/keys", Label: "Name", Value: `"x"`, Hidden: map[string]string{"show": "all", "none": ""}, Clear: "/keys?show=all", Which: "Which keys",
-				Choices: []web.Choice{{Text: "All", Href: "/keys?show=all", Active: true, Count: -1}, {Text: "Active", Href: "/keys", Count: 1200}}, Add: web.Link{Text: "Issue a key", Href: "/keys/new"}},
-			"Boxes": web.Field{Name: "scopes", Label: "Scopes", Type: "checks", Values: []string{"b"}, Error: "at least one", Options: []web.Option{{Value: "a", Text: "A", Hint: "first"}, {Value: "b", Text: "B"}}},
-			"Once":  web.Once{ID: "secret", Label: "API key", Value: `crm_"`, Hint: "Keep it."},
+			"Finder": web.Finder{
+				Action: "/keys",
+				Label:  "Name",
+				Value:  `"x"`,
+				Hidden: map[string]string{"show": "all", "none": ""},
+				Clear:  "/keys?show=all",
+				Which:  "Which keys",
+				Choices: []web.Choice{
+					{Text: "All", Href: "/keys?show=all", Active: true, Count: -1},
+					{Text: "Active", Href: "/keys", Count: 1200},
+				},
+				Add: web.Link{Text: "Issue a key", Href: "/keys/new"},
+			},
+			"Boxes": web.Field{
+				Name:    "scopes",
+				Label:   "Scopes",
+				Type:    "checks",
+				Values:  []string{"b"},
+				Error:   "at least one",
+				Options: []web.Option{{Value: "a", Text: "A", Hint: "first"}, {Value: "b", Text: "B"}},
+			},
+			"Once": web.Once{ID: "secret", Label: "API key", Value: `crm_"`, Hint: "Keep it."},
 		}})
 	})
 	r := httptest.NewRequest(http.MethodGet, "/keys", nil)
@@ -552,9 +750,12 @@ func TestKitOfLists(t *testing.T) {
 	w := httptest.NewRecorder()
 	mux.ServeHTTP(w, r)
 	page := w.Body.String()
-	for _, want := range []string{`<label class="unseen" for="q">Name</label><input id="q" name="q" type="search" value="&#34;x&#34;"`, `<input type="hidden" name="show" value="all">`, `href="/keys?show=all">Clear</a>`,
-		`<nav aria-label="Which keys">`, `<a href="/keys?show=all" aria-current="true">All</a>`, `<span class="count">1,200</span>`, `<a class="button primary" href="/keys/new">Issue a key</a>`,
-		`<legend>Scopes</legend>`, `name="scopes" value="a">`, `name="scopes" value="b" checked>`, `aria-describedby="scopes-error"`, `id="scopes-error">at least one`, `<strong>A</strong> <span class="muted">first</span>`,
+	for _, want := range []string{`<label class="unseen" for="q">Name</label><input id="q" name="q" type="search" value="&#34;x&#34;"`,
+		`<input type="hidden" name="show" value="all">`, `href="/keys?show=all">Clear</a>`,
+		`<nav aria-label="Which keys">`, `<a href="/keys?show=all" aria-current="true">All</a>`, `<span class="count">1,200</span>`,
+		`<a class="button primary" href="/keys/new">Issue a key</a>`,
+		`<legend>Scopes</legend>`, `name="scopes" value="a">`, `name="scopes" value="b" checked>`, `aria-describedby="scopes-error"`,
+		`id="scopes-error">at least one`, `<strong>A</strong> <span class="muted">first</span>`,
 		`<label for="secret">API key</label>`, `<input id="secret" value="crm_&#34;" readonly`, `data-copy="secret" hidden>`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)

@@ -54,6 +54,7 @@ func NewRouteCall(ctx context.Context, operation, method, path string, in any, n
 	return call, err
 }
 
+// newCall is what both kinds of call have in common, but for the fingerprint.
 func newCall(ctx context.Context, operation string, now time.Time) Call {
 	sent, c := tool.IdempotencyFrom(ctx), caller.From(ctx)
 	return Call{Key: Key{Principal: c.CredentialID, Key: sent.Key}, Caller: c, Operation: operation,

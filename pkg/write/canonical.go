@@ -15,10 +15,10 @@ import (
 // stepsPerLook is how many values are made canonical before it is asked again whether somebody still waits.
 const stepsPerLook = 1024
 
-// canon makes JSON canonical (RFC 8785, but for the digits of integers, which stay). It is jsontext's Canonicalize, which does the
+// canonicalizer makes JSON canonical (RFC 8785, but for the digits of integers, which stay). It is jsontext's Canonicalize, which does the
 // same in one piece, however long that takes (TestFingerprintIsRFC8785 compares them): this one stops with its context. Its room is
 // used again for the next value.
-type canon struct {
+type canonicalizer struct {
 	ctx   context.Context
 	dec   *jsontext.Decoder
 	steps int
@@ -33,46 +33,39 @@ type nameAt struct {
 	from, to int
 }
 
-// append appends the canonical form of a value.
-func (c *canon) append(to []byte, value jsontext.Value) ([]byte, error) {
+// append appends the canonical form of a value, which is all that there is.
+func (c *canonicalizer) append(to []byte, value jsontext.Value) ([]byte, error) {
 	if c.dec == nil {
 		c.dec = decoder(value)
 	} else {
 		c.dec.Reset(bytes.NewBuffer(value), namesTwice())
 	}
-	to, err := c.next(to, c.dec)
+	to, err := c.next(to)
 	if err != nil {
 		return to, err
 	}
 	return to, end(c.dec)
 }
 
-// decoder reads text itself: what it returns stays valid. It leaves names that are there twice to canon, which has them in order.
+// decoder reads text itself: what it returns stays valid. It leaves names that are there twice to canonicalizer, which has them in order.
 func decoder(text []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(text), namesTwice())
 }
 
 func namesTwice() jsontext.Options { return jsontext.AllowDuplicateNames(true) }
 
-// step counts a value of a decoder, or as much work.
-func (c *canon) step() error {
-	if c.steps++; c.steps%stepsPerLook == 0 {
-		return c.ctx.Err()
+// next appends the canonical form of the value that the decoder reads next.
+func (c *canonicalizer) next(to []byte) ([]byte, error) {
+	if c.steps++; c.steps%stepsPerLook == 0 && c.ctx.Err() != nil {
+		return to, c.ctx.Err()
 	}
-	return nil
-}
-
-func (c *canon) next(to []byte, dec *jsontext.Decoder) ([]byte, error) {
-	if err := c.step(); err != nil {
-		return to, err
-	}
-	switch dec.PeekKind() {
+	switch c.dec.PeekKind() {
 	case '{':
-		return c.object(to, dec)
+		return c.object(to)
 	case '[':
-		return c.list(to, dec)
+		return c.list(to)
 	}
-	value, err := dec.ReadValue()
+	value, err := c.dec.ReadValue()
 	if err != nil {
 		return to, err
 	}
@@ -85,6 +78,7 @@ func (c *canon) next(to []byte, dec *jsontext.Decoder) ([]byte, error) {
 	return append(to, value...), nil
 }
 
+// text appends a string in the one way to write it.
 func text(to []byte, quoted jsontext.Value) ([]byte, error) {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return append(to, quoted...), nil // there is one way to write it
@@ -96,6 +90,7 @@ func text(to []byte, quoted jsontext.Value) ([]byte, error) {
 	return jsontext.AppendQuote(to, plain)
 }
 
+// number appends a number; only one with a fraction or an exponent can be written otherwise.
 func number(to []byte, digits jsontext.Value) ([]byte, error) {
 	if bytes.ContainsAny(digits, ".eE") || string(digits) == "-0" {
 		digits = bytes.Clone(digits)
@@ -106,32 +101,34 @@ func number(to []byte, digits jsontext.Value) ([]byte, error) {
 	return append(to, digits...), nil
 }
 
-func (c *canon) list(to []byte, dec *jsontext.Decoder) ([]byte, error) {
-	if _, err := dec.ReadToken(); err != nil {
+// list appends an array, element by element.
+func (c *canonicalizer) list(to []byte) ([]byte, error) {
+	if _, err := c.dec.ReadToken(); err != nil {
 		return to, err
 	}
 	to = append(to, '[')
-	for first := true; dec.PeekKind() != ']'; first = false {
+	for first := true; c.dec.PeekKind() != ']'; first = false {
 		if !first {
 			to = append(to, ',')
 		}
 		var err error
-		if to, err = c.next(to, dec); err != nil {
+		if to, err = c.next(to); err != nil {
 			return to, err
 		}
 	}
-	_, err := dec.ReadToken()
+	_, err := c.dec.ReadToken()
 	return append(to, ']'), err
 }
 
-func (c *canon) object(to []byte, dec *jsontext.Decoder) ([]byte, error) {
-	if _, err := dec.ReadToken(); err != nil {
+// object appends an object, and sorts its members when it has ended.
+func (c *canonicalizer) object(to []byte) ([]byte, error) {
+	if _, err := c.dec.ReadToken(); err != nil {
 		return to, err
 	}
 	first, start := len(c.names), len(to)+1
 	to = append(to, '{')
-	for dec.PeekKind() != '}' {
-		quoted, err := dec.ReadValue()
+	for c.dec.PeekKind() != '}' {
+		quoted, err := c.dec.ReadValue()
 		if err != nil {
 			return to, err
 		}
@@ -148,12 +145,12 @@ func (c *canon) object(to []byte, dec *jsontext.Decoder) ([]byte, error) {
 		if to, err = text(to, quoted); err != nil {
 			return to, err
 		}
-		if to, err = c.next(append(to, ':'), dec); err != nil {
+		if to, err = c.next(append(to, ':')); err != nil {
 			return to, err
 		}
 		c.names = append(c.names, nameAt{name, from, len(to)})
 	}
-	if _, err := dec.ReadToken(); err != nil {
+	if _, err := c.dec.ReadToken(); err != nil {
 		return to, err
 	}
 	err := c.sort(to[start:], start, c.names[first:])
@@ -162,7 +159,7 @@ func (c *canon) object(to []byte, dec *jsontext.Decoder) ([]byte, error) {
 }
 
 // sort brings the members of an object into the order of their names; members begin at start. A name may be there once.
-func (c *canon) sort(members []byte, start int, names []nameAt) error {
+func (c *canonicalizer) sort(members []byte, start int, names []nameAt) error {
 	byName := func(a, b nameAt) int { return compareUTF16(a.name, b.name) }
 	inOrder := slices.IsSortedFunc(names, byName)
 	if !inOrder {

@@ -48,10 +48,10 @@ type Persist func(context.Context, pgx.Tx) (resource string, err error)
 // Besides persist's own errors it returns what Options.Reused makes when the key was used for another input, E_CONFLICT
 // with details.code REQUEST_IN_PROGRESS when another still works, and E_DB when the store cannot be reached.
 func (k *Keys) Begin(ctx context.Context, key Key, lease time.Duration, persist Persist) (Claim, error) {
-	until, pause := time.Now().Add(wait(ctx)), shortestPause
+	until, pause := time.Now().Add(lockWait(ctx)), shortestPause
 	for {
 		claim, found, err := k.begin(ctx, key, lease, until, persist)
-		for err == nil && found == elsewhere {
+		for err == nil && found == heldByOther {
 			if time.Until(until) < pause {
 				return Claim{}, inProgress(nil)
 			}
@@ -61,7 +61,7 @@ func (k *Keys) Begin(ctx context.Context, key Key, lease time.Duration, persist 
 			case <-time.After(pause):
 			}
 			pause = min(2*pause, longestPause)
-			claim, found, err = k.look(ctx, k.pool, key)
+			claim, found, err = k.lookAt(ctx, k.pool, key)
 		}
 		switch {
 		case err != nil:
@@ -80,21 +80,21 @@ const (
 	longestPause  = 200 * time.Millisecond
 )
 
-// standing is how a key stands for who wants it.
-type standing int
+// keyState is how a key stands for who wants it.
+type keyState int
 
 const (
 	// held: there is a claim, of one's own or done.
-	held standing = iota
-	// elsewhere: another works on it, and the lease runs.
-	elsewhere
+	held keyState = iota
+	// heldByOther: another works on it, and the lease runs.
+	heldByOther
 	// free: there is no row, or its lease is over.
 	free
 )
 
 // begin is one try: what is free after it was so for a moment only.
 func (k *Keys) begin(ctx context.Context, key Key, lease time.Duration, until time.Time, persist Persist) (
-	claim Claim, found standing, err error,
+	claim Claim, found keyState, err error,
 ) {
 	patience := max(time.Until(until), time.Millisecond) // 0 would wait for ever
 	begin := pgx.TxOptions{BeginQuery: fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = %d", patience.Milliseconds())}
@@ -124,30 +124,31 @@ func (k *Keys) begin(ctx context.Context, key Key, lease time.Duration, until ti
 	return claim, found, err
 }
 
-func (k *Keys) takeOrLook(ctx context.Context, tx pgx.Tx, key Key, lease time.Duration) (claim Claim, found standing, err error) {
-	if claim, found, err = k.look(ctx, tx, key); err != nil || found != free {
+// takeOrLook is what begin does with a key that is there: it takes a claim over whose lease has ended, and looks at any other.
+func (k *Keys) takeOrLook(ctx context.Context, tx pgx.Tx, key Key, lease time.Duration) (claim Claim, found keyState, err error) {
+	if claim, found, err = k.lookAt(ctx, tx, key); err != nil || found != free {
 		return claim, found, err
 	}
-	if claim, err = k.take(ctx, tx, key, lease); errors.Is(err, pgx.ErrNoRows) {
+	if claim, err = k.takeOver(ctx, tx, key, lease); errors.Is(err, pgx.ErrNoRows) {
 		return Claim{}, free, nil
 	}
 	return claim, held, err
 }
 
-// look reads the row of a key that somebody has.
-func (k *Keys) look(ctx context.Context, q postgres.Querier, key Key) (Claim, standing, error) {
+// lookAt reads the row of a key that somebody has.
+func (k *Keys) lookAt(ctx context.Context, q postgres.Querier, key Key) (Claim, keyState, error) {
 	r, err := k.read(ctx, q, key)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows) || err == nil && r.running && r.over:
 		return Claim{}, free, nil
 	case err == nil && r.running:
-		return Claim{}, elsewhere, nil
+		return Claim{}, heldByOther, nil
 	}
 	return Claim{Key: key, Resource: r.resource, Done: true, Answer: r.answer}, held, err
 }
 
-// take takes a claim over whose lease is over; pgx.ErrNoRows when there is none, or somebody else was faster.
-func (k *Keys) take(ctx context.Context, q postgres.Querier, key Key, lease time.Duration) (Claim, error) {
+// takeOver takes a claim over whose lease is over; pgx.ErrNoRows when there is none, or somebody else was faster.
+func (k *Keys) takeOver(ctx context.Context, q postgres.Querier, key Key, lease time.Duration) (Claim, error) {
 	claim := Claim{Key: key, Resumed: true}
 	err := q.QueryRow(ctx, `UPDATE `+k.table+` SET lease = gen_random_uuid(), lease_until = clock_timestamp() + $5
 		WHERE credential_id = $1 AND tool = $2 AND key = $3 AND fingerprint = $4 AND state = 'running' AND lease_until < clock_timestamp()
@@ -155,9 +156,9 @@ func (k *Keys) take(ctx context.Context, q postgres.Querier, key Key, lease time
 	return claim, claimError(err)
 }
 
-// Take takes over a claim that Left has returned, for as long as lease; ok is false when it is no longer left.
-func (k *Keys) Take(ctx context.Context, left Claim, lease time.Duration) (claim Claim, ok bool, err error) {
-	claim, err = k.take(ctx, k.pool, left.Key, lease)
+// TakeOver takes over a claim that ExpiredClaims has returned, for as long as lease; ok is false when it is no longer left.
+func (k *Keys) TakeOver(ctx context.Context, left Claim, lease time.Duration) (claim Claim, ok bool, err error) {
+	claim, err = k.takeOver(ctx, k.pool, left.Key, lease)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Claim{}, false, nil
 	}
@@ -180,11 +181,12 @@ func (k *Keys) Release(ctx context.Context, q postgres.Querier, claim Claim) err
 		WHERE credential_id = $1 AND tool = $2 AND key = $3 AND state = 'running' AND lease = $4`)
 }
 
+// end runs the statement that ends a claim, if it is still the caller's.
 func (k *Keys) end(ctx context.Context, q postgres.Querier, claim Claim, sql string, more ...any) error {
 	if claim.Key.Key == "" {
 		return nil
 	}
-	if claim.lease == "" { // Done, or as Left returned it
+	if claim.lease == "" { // Done, or as ExpiredClaims returned it
 		return ErrTakenOver
 	}
 	args := append([]any{claim.Key.Principal, claim.Key.Operation, claim.Key.Key, claim.lease}, more...)
@@ -198,9 +200,9 @@ func (k *Keys) end(ctx context.Context, q postgres.Querier, claim Claim, sql str
 	return nil
 }
 
-// Left returns at most limit claims whose lease is over, the oldest first: for a job that completes what nobody sends again. Each
-// is to be had by Take.
-func (k *Keys) Left(ctx context.Context, limit int) ([]Claim, error) {
+// ExpiredClaims returns at most limit claims whose lease is over, the oldest first: for a job that completes what nobody sends again. Each
+// is to be had by TakeOver.
+func (k *Keys) ExpiredClaims(ctx context.Context, limit int) ([]Claim, error) {
 	left, err := postgres.All(ctx, k.pool, func(row pgx.CollectableRow) (Claim, error) {
 		c, fingerprint := Claim{Resumed: true}, []byte(nil)
 		err := row.Scan(&c.Key.Principal, &c.Key.Operation, &c.Key.Key, &fingerprint, &c.Resource)

@@ -49,7 +49,10 @@ func (s things) finish(ctx context.Context, keys *write.Keys, claim write.Claim,
 
 // over ends the leases of a key, as time does.
 func (s things) over(t fataler) {
-	if _, err := s.Exec(context.Background(), "UPDATE authoring.idempotency_keys SET lease_until = lease_until - interval '1 hour'"); err != nil {
+	if _, err := s.Exec(
+		context.Background(),
+		"UPDATE authoring.idempotency_keys SET lease_until = lease_until - interval '1 hour'",
+	); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -97,7 +100,8 @@ func TestTwoProcessesCallTheSecondSystemOnce(t *testing.T) {
 			return s.finish(t.Context(), keys, claim, created)
 		}
 		replayed.Add(1)
-		if a := claim.Answer; !a.Replayed || string(a.Data) != string(created.Data) || a.Status != 201 || a.Count != 2 || claim.Resource != "a" {
+		if a := claim.Answer; !a.Replayed || string(a.Data) != string(created.Data) || a.Status != 201 || a.Count != 2 ||
+			claim.Resource != "a" {
 			return fmt.Errorf("replay %+v", claim)
 		}
 		return nil
@@ -196,7 +200,15 @@ func TestAKeyStandsForOneCallWhileItRunsAndAfter(t *testing.T) {
 	claim := s.begin(t, keys, key(t, "k", `{}`))
 	other := func(when string) {
 		t.Helper()
-		if _, err := keys.Begin(t.Context(), key(t, "k", `{"amount":1}`), time.Minute, order("b")); !isConflict(err, "IDEMPOTENCY_KEY_CONFLICT") {
+		if _, err := keys.Begin(
+			t.Context(),
+			key(t, "k", `{"amount":1}`),
+			time.Minute,
+			order("b"),
+		); !isConflict(
+			err,
+			"IDEMPOTENCY_KEY_CONFLICT",
+		) {
 			t.Errorf("%s: %v", when, err)
 		}
 		if _, _, err := keys.Stored(t.Context(), key(t, "k", `{"amount":1}`)); !isConflict(err, "IDEMPOTENCY_KEY_CONFLICT") {
@@ -216,7 +228,12 @@ func TestAKeyStandsForOneCallWhileItRunsAndAfter(t *testing.T) {
 		t.Error(err)
 	}
 	other("done")
-	if again, err := keys.Once(t.Context(), claim.Key, insert("c")); err != nil || !again.Replayed || string(again.Data) != string(created.Data) {
+	if again, err := keys.Once(
+		t.Context(),
+		claim.Key,
+		insert("c"),
+	); err != nil || !again.Replayed ||
+		string(again.Data) != string(created.Data) {
 		t.Errorf("Once after a claim: %+v, %v", again, err)
 	}
 	if err := s.finish(t.Context(), keys, claim, created); !errors.Is(err, write.ErrTakenOver) {
@@ -252,7 +269,7 @@ func TestWhatIsLeftIsTakenOnce(t *testing.T) {
 	for i := range 3 {
 		s.begin(t, keys, key(t, fmt.Sprint(i), `{}`))
 	}
-	if left, err := keys.Left(t.Context(), 10); err != nil || len(left) != 0 {
+	if left, err := keys.ExpiredClaims(t.Context(), 10); err != nil || len(left) != 0 {
 		t.Errorf("%+v, %v", left, err)
 	}
 	s.over(t)
@@ -261,7 +278,7 @@ func TestWhatIsLeftIsTakenOnce(t *testing.T) {
 	if err != nil || len(readings) != 3 || readings[0].Value != 4 || readings[1].Value != 3 || readings[2].Value <= 0 {
 		t.Errorf("of four, three of them left, the gauges show %v, %v", readings, err)
 	}
-	left, err := keys.Left(t.Context(), 2)
+	left, err := keys.ExpiredClaims(t.Context(), 2)
 	if err != nil || len(left) != 2 || left[0].Key != key(t, "0", `{}`) || left[0].Resource != "a" {
 		t.Fatalf("%+v, %v", left, err)
 	}
@@ -270,7 +287,7 @@ func TestWhatIsLeftIsTakenOnce(t *testing.T) {
 	}
 	var taken atomic.Int64
 	if err := together(8, func(int) error {
-		claim, ok, err := keys.Take(t.Context(), left[0], time.Minute)
+		claim, ok, err := keys.TakeOver(t.Context(), left[0], time.Minute)
 		if ok {
 			taken.Add(1)
 			return s.finish(t.Context(), keys, claim, created)
@@ -279,7 +296,7 @@ func TestWhatIsLeftIsTakenOnce(t *testing.T) {
 	}); err != nil || taken.Load() != 1 {
 		t.Errorf("%d have it, %v", taken.Load(), err)
 	}
-	if _, ok, err := keys.Take(t.Context(), running, time.Minute); ok || err != nil {
+	if _, ok, err := keys.TakeOver(t.Context(), running, time.Minute); ok || err != nil {
 		t.Errorf("a running one was taken: %v", err)
 	}
 	if _, err := s.Exec(t.Context(), `UPDATE authoring.idempotency_keys SET created_at = now() - interval '4 days'`); err != nil {
@@ -322,13 +339,23 @@ func TestTheKeyOfARouteStandsForTheWholeCall(t *testing.T) {
 	call := func(sub, method, path, body string) write.Call {
 		t.Helper()
 		var made write.Call
-		route := tool.NewRoute(tool.RouteDeclaration{Declaration: tool.Declaration{Name: "pay.x", Description: "x", Scope: "pay:write", MaxBody: 1000,
-			Input: schema.Object(schema.Required("code", schema.String("Code.")), schema.Optional("amount", schema.Integer("Won.", schema.Default(5))))},
-			Method: "POST", Path: "/v1/pay", Idempotency: tool.KeyOptional, Credential: tool.AppCredential},
+		route := tool.NewRoute(
+			tool.RouteDeclaration{Declaration: tool.Declaration{
+				Name:        "pay.x",
+				Description: "x",
+				Scope:       "pay:write",
+				MaxBody:     1000,
+				Input: schema.Object(
+					schema.Required("code", schema.String("Code.")),
+					schema.Optional("amount", schema.Integer("Won.", schema.Default(5))),
+				),
+			},
+				Method: "POST", Path: "/v1/pay", Idempotency: tool.KeyOptional, Credential: tool.AppCredential},
 			func(ctx context.Context, in input) (_ struct{}, err error) {
 				made, err = write.NewRouteCall(ctx, "pay.x", method, path, in, time.Now())
 				return struct{}{}, err
-			})
+			},
+		)
 		ctx := caller.With(t.Context(), caller.Caller{Kind: caller.App, CredentialID: "app:shop", ExternalUserID: sub})
 		if _, err := route.Tool.Endpoint(ctx, &tool.Call{Input: []byte(body), IdempotencyKey: "k"}); err != nil {
 			t.Fatal(err)
@@ -380,7 +407,17 @@ func TestClaimsBehaveAsTheirModel(t *testing.T) {
 		model, claims := map[string]*state{}, []write.Claim{}
 		t.Repeat(map[string]func(*rapid.T){
 			"begin": func(t *rapid.T) {
-				name, input := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "key"), rapid.SampledFrom([]string{`{"n":1}`, `{"n":2}`}).Draw(t, "input")
+				name, input := rapid.SampledFrom(
+					[]string{"a", "b"},
+				).Draw(
+					t,
+					"key",
+				), rapid.SampledFrom(
+					[]string{`{"n":1}`, `{"n":2}`},
+				).Draw(
+					t,
+					"input",
+				)
 				resource := fmt.Sprint("po_", len(claims))
 				claim, err := keys.Begin(impatient{context.Background()}, key(t, name, input), time.Minute, order(resource))
 				m := model[name]
@@ -450,7 +487,7 @@ func TestClaimsBehaveAsTheirModel(t *testing.T) {
 						left++
 					}
 				}
-				if found, err := keys.Left(context.Background(), 10); err != nil || len(found) != left || s.keys(t) != len(model) {
+				if found, err := keys.ExpiredClaims(context.Background(), 10); err != nil || len(found) != left || s.keys(t) != len(model) {
 					t.Fatalf("%d left, want %d; %d keys, want %d: %v", len(found), left, s.keys(t), len(model), err)
 				}
 			},

@@ -59,8 +59,15 @@ func TestFingerprintIsRFC8785(t *testing.T) {
 	t.Parallel()
 	text := rapid.StringOf(rapid.RuneFrom([]rune("ab\"\\/\n\u0001é€\u2028😀\ufb33<&")))
 	leaf := rapid.OneOf(
-		rapid.Map(rapid.Int64Range(-1<<53+1, 1<<53-1), func(n int64) any { return n }), rapid.Map(rapid.Float64(), func(f float64) any { return f }),
-		rapid.Map(text, func(s string) any { return s }), rapid.Just(any(nil)), rapid.Map(rapid.Bool(), func(b bool) any { return b }))
+		rapid.Map(
+			rapid.Int64Range(-1<<53+1, 1<<53-1),
+			func(n int64) any { return n },
+		),
+		rapid.Map(rapid.Float64(), func(f float64) any { return f }),
+		rapid.Map(text, func(s string) any { return s }),
+		rapid.Just(any(nil)),
+		rapid.Map(rapid.Bool(), func(b bool) any { return b }),
+	)
 	value := leaf
 	for range 3 {
 		inner := value

@@ -2,7 +2,7 @@
 // row and the stored answer commit in one transaction of the owner's PostgreSQL, so that no
 // crash loses or doubles a write (CONTRACT.md 5.2; draft-ietf-httpapi-idempotency-key-header).
 // A write that calls a second system in the middle takes two transactions: Begin claims the key for
-// a while and persists what the write is about, Finish stores the answer (SPEC.md 7.2). The
+// a while, with a lease, and persists what the write is about, Finish stores the answer (SPEC.md 7.2). The
 // package owns the table of keys in each service's schema. It refuses to call a second system
 // itself, and to store a refusal: that frees the key.
 package write
@@ -30,10 +30,10 @@ import (
 const (
 	// Wait is how long a second caller with the same key waits for the first.
 	Wait = 5 * time.Second
-	// rest is what a second caller keeps of its own deadline, to be told why.
-	rest = 500 * time.Millisecond
-	// keptByDefault is how long a tool's key is kept.
-	keptByDefault = 72 * time.Hour
+	// deadlineMargin is what a second caller keeps of its own deadline, to be told why.
+	deadlineMargin = 500 * time.Millisecond
+	// defaultRetention is how long a tool's key is kept.
+	defaultRetention = 72 * time.Hour
 	// derivedFor is how long a derived key holds, from the beginning of the transaction that wrote: as long as somebody tries again
 	// who did not hear the answer. Later the same call means another write.
 	derivedFor = 10 * time.Minute
@@ -99,7 +99,7 @@ type Keys struct {
 // New prepares the keys of the service whose pool it is; it touches no database.
 func New(pool *pgxpool.Pool, o Options) *Keys {
 	if o.Kept == 0 {
-		o.Kept = keptByDefault
+		o.Kept = defaultRetention
 	}
 	if o.Reused == nil {
 		o.Reused = Reused
@@ -122,10 +122,10 @@ type Effect func(context.Context, pgx.Tx) (tool.Result, audit.Entry, error)
 func (k *Keys) Once(ctx context.Context, key Key, effect Effect) (tool.Result, error) {
 	var answer tool.Result
 	// One round trip begins the transaction and bounds its waits.
-	begin := pgx.TxOptions{BeginQuery: fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = %d", wait(ctx).Milliseconds())}
+	begin := pgx.TxOptions{BeginQuery: fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = %d", lockWait(ctx).Milliseconds())}
 	err := pgx.BeginTxFunc(ctx, k.pool, begin, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `INSERT INTO `+k.table+` AS old (credential_id, tool, key, fingerprint) VALUES ($1, $2, $3, $4)
-			ON CONFLICT `+k.unless(key), key.Principal, key.Operation, key.Key, key.Fingerprint[:])
+			ON CONFLICT `+k.onConflict(key), key.Principal, key.Operation, key.Key, key.Fingerprint[:])
 		if err != nil {
 			return claimError(err)
 		}
@@ -150,9 +150,9 @@ func (k *Keys) Once(ctx context.Context, key Key, effect Effect) (tool.Result, e
 	return answer, nil
 }
 
-// unless is what becomes of the row of a key that is there already: nothing, unless it holds no longer; then it is as if there were
+// onConflict is what becomes of the row of a key that is there already: nothing, unless it holds no longer; then it is as if there were
 // none. Of several who find it so at once one has it, and the others wait for that one and find the row anew.
-func (k *Keys) unless(key Key) string {
+func (k *Keys) onConflict(key Key) string {
 	if key.holds() == 0 {
 		return `DO NOTHING`
 	}
@@ -160,12 +160,13 @@ func (k *Keys) unless(key Key) string {
 		created_at = excluded.created_at WHERE old.state = 'done' AND old.created_at < now() - make_interval(secs => %g)`, key.holds())
 }
 
-func wait(ctx context.Context) time.Duration {
+// lockWait is how long a caller waits for the row of a key: Wait, and so that something of its own deadline is left.
+func lockWait(ctx context.Context) time.Duration {
 	deadline, bounded := ctx.Deadline()
 	if !bounded {
 		return Wait
 	}
-	return max(min(Wait, time.Until(deadline)-rest), time.Millisecond) // 0 would wait for ever
+	return max(min(Wait, time.Until(deadline)-deadlineMargin), time.Millisecond) // 0 would wait for ever
 }
 
 // Stored returns the answer of an earlier call with the key, if one was stored: a look
@@ -185,6 +186,7 @@ func (k *Keys) StoredIn(ctx context.Context, q postgres.Querier, key Key) (answe
 	return r.answer, err == nil, postgres.Explain(err, k.options.Service)
 }
 
+// replay is the answer of the call that had the key first.
 func (k *Keys) replay(ctx context.Context, q postgres.Querier, key Key) (tool.Result, error) {
 	r, err := k.read(ctx, q, key)
 	switch {
@@ -199,16 +201,16 @@ func (k *Keys) replay(ctx context.Context, q postgres.Querier, key Key) (tool.Re
 	return r.answer, nil
 }
 
-// row is what is stored of a key: an answer, or a claim that is running, whose lease may be over.
-type row struct {
+// keyRow is what is stored of a key: an answer, or a claim that is running, whose lease may be over.
+type keyRow struct {
 	answer        tool.Result
 	resource      string
 	running, over bool
 }
 
 // read reads the row of a key. It returns pgx.ErrNoRows without one, and what Options.Reused makes for another input's.
-func (k *Keys) read(ctx context.Context, q postgres.Querier, key Key) (row, error) {
-	r := row{answer: tool.Result{Head: tool.Head{Replayed: true}}}
+func (k *Keys) read(ctx context.Context, q postgres.Querier, key Key) (keyRow, error) {
+	r := keyRow{answer: tool.Result{Head: tool.Head{Replayed: true}}}
 	var fingerprint []byte
 	var age float64
 	err := q.QueryRow(ctx, `SELECT fingerprint, data, count, status, resource, state = 'running',
@@ -218,14 +220,15 @@ func (k *Keys) read(ctx context.Context, q postgres.Querier, key Key) (row, erro
 		Scan(&fingerprint, &r.answer.Data, &r.answer.Count, &r.answer.Status, &r.resource, &r.running, &r.over, &age)
 	switch {
 	case err != nil:
-		return row{}, err
+		return keyRow{}, err
 	case string(fingerprint) != string(key.Fingerprint[:]):
-		return row{}, k.options.Reused()
+		return keyRow{}, k.options.Reused()
 	}
 	r.answer.Age = time.Duration(age * float64(time.Second))
 	return r, nil
 }
 
+// claimError tells a wait for a row that took too long from other failures.
 func claimError(err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == "55P03" { // lock_not_available
@@ -234,6 +237,7 @@ func claimError(err error) error {
 	return err
 }
 
+// inProgress is the refusal of a key whose first call has not ended.
 func inProgress(cause error) error {
 	return fault.New(fault.Conflict, "A call with this Idempotency-Key is still running. Send it again in a second.").
 		With(map[string]string{"code": "REQUEST_IN_PROGRESS"}).After(time.Second).Because(cause)

@@ -121,7 +121,8 @@ func TestKeyIsForOneInput(t *testing.T) {
 			t.Errorf("%s: %v", input, err)
 		}
 	}
-	for _, input := range []string{`{"a":2,"b":[true,"x"]}`, `{"a":1,"b":["x",true]}`, `{"a":1,"b":[true,"X"]}`, `{"a":"1","b":[true,"x"]}`, `{"a":1}`, `{}`} {
+	for _, input := range []string{`{"a":2,"b":[true,"x"]}`, `{"a":1,"b":["x",true]}`, `{"a":1,"b":[true,"X"]}`,
+		`{"a":"1","b":[true,"x"]}`, `{"a":1}`, `{}`} {
 		if _, err := s.once(t.Context(), key(t, "k", input), insert("b")); !fault.Is(err, fault.Idempotency) {
 			t.Errorf("%s: %v", input, err)
 		}
@@ -171,7 +172,8 @@ func TestWhoComesWhileItRunsIsTold(t *testing.T) {
 		_, err := s.once(hurried{t.Context()}, k, insert("b"))
 		f := fault.From(err)
 		details, _ := json.Marshal(f.Details)
-		if f.Code != fault.Conflict || f.RetryAfter != time.Second || !f.Retryable() || string(details) != `{"code":"REQUEST_IN_PROGRESS"}` {
+		if f.Code != fault.Conflict || f.RetryAfter != time.Second || !f.Retryable() ||
+			string(details) != `{"code":"REQUEST_IN_PROGRESS"}` {
 			t.Errorf("%s: %+v, details %s", name, f, details)
 		}
 	}
@@ -325,7 +327,17 @@ type cancelKey struct{}
 func TestOnceWithoutAStoreIsE_DB(t *testing.T) {
 	t.Parallel()
 	pool := open(t, postgres.Config{URL: "postgres://hub@127.0.0.1:1/hub?sslmode=disable"})
-	if _, err := write.New(pool, write.Options{Service: "authoring"}).Once(t.Context(), key(t, "k", `{}`), insert("a")); !fault.Is(err, fault.DB) {
+	if _, err := write.New(
+		pool,
+		write.Options{Service: "authoring"},
+	).Once(
+		t.Context(),
+		key(t, "k", `{}`),
+		insert("a"),
+	); !fault.Is(
+		err,
+		fault.DB,
+	) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -339,7 +351,8 @@ func TestFingerprintIsOfCanonicalJSON(t *testing.T) {
   "literals": [null, true, false], "\ud83d\ude00": 1, "\ufb33": 2
 }`))
 	// Names are ordered by UTF-16: the smiley, d83d, comes before fb33.
-	const canonical = `{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],"string":"€$\u000f\nA'B\"\\\\\"/","😀":1,"` + "\ufb33" + `":2}`
+	const canonical = `{"literals":[null,true,false],"numbers":[333333333.3333333,1e+30,4.5,0.002,1e-27],` +
+		`"string":"€$\u000f\nA'B\"\\\\\"/","😀":1,"` + "\ufb33" + `":2}`
 	if err != nil || got != sha256.Sum256([]byte(canonical)) {
 		t.Errorf("%x, %v", got, err)
 	}
@@ -368,13 +381,17 @@ func TestOnceBehavesAsItsModel(t *testing.T) {
 				name, input, refuse := names.Draw(t, "key"), inputs.Draw(t, "input"), rapid.IntRange(0, 3).Draw(t, "refuse") == 0
 				calls++
 				said := fmt.Sprintf(`{"name": "%d"}`, calls)
-				answer, err := s.once(context.Background(), key(t, name, input), func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
-					answer, e, err := insert(fmt.Sprint(calls))(ctx, tx)
-					if refuse && err == nil {
-						err = fault.New(fault.Suppressed, "no")
-					}
-					return answer, e, err
-				})
+				answer, err := s.once(
+					context.Background(),
+					key(t, name, input),
+					func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
+						answer, e, err := insert(fmt.Sprint(calls))(ctx, tx)
+						if refuse && err == nil {
+							err = fault.New(fault.Suppressed, "no")
+						}
+						return answer, e, err
+					},
+				)
 				before, known := model[name]
 				switch {
 				case known && before.input != canonical(input):
@@ -420,7 +437,17 @@ func BenchmarkFingerprint(b *testing.B) {
 		if i > 0 {
 			body.WriteByte(',')
 		}
-		fmt.Fprintf(&body, `{"externalId":"%d","snapshot":{"brand_id":%d,"brand_name":"브랜드 %d","president":"Kim \"K\" Minsu","category":{"id":%d,"name":"beauty"},"country_code":"KR","last_campaign_at":"2026-01-31T09:00:00","tags":["quiet","verified"],"ratio":0.%06d,"contact":null}}`, i, i*7, i, i%100, i)
+		fmt.Fprintf(
+			&body,
+			`{"externalId":"%d","snapshot":{"brand_id":%d,"brand_name":"브랜드 %d","president":"Kim \"K\" `+
+				`Minsu","category":{"id":%d,"name":"beauty"},"country_code":"KR","last_campaign_at":"2026-01-31T09:00:00","tags":["quiet",`+
+				`"verified"],"ratio":0.%06d,"contact":null}}`,
+			i,
+			i*7,
+			i,
+			i%100,
+			i,
+		)
 	}
 	body.WriteString(`]}`)
 	input := []byte(body.String())
@@ -453,8 +480,13 @@ func TestOldKeysAreReaped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Exec(t.Context(), `UPDATE authoring.idempotency_keys SET created_at = now() - interval '72 hours 1 minute' WHERE ctid IN (SELECT ctid FROM authoring.idempotency_keys LIMIT 1);
-		INSERT INTO authoring.idempotency_keys SELECT 'c', 't', n::text, '\x00', 0, '', now() - interval '4 days' FROM generate_series(1, 2500) n`); err != nil {
+	if _, err := s.Exec(
+		t.Context(),
+		`UPDATE authoring.idempotency_keys SET created_at = now() - interval '72 hours 1 minute' WHERE ctid IN (SELECT ctid
+			FROM authoring.idempotency_keys LIMIT 1);
+		INSERT INTO authoring.idempotency_keys SELECT 'c', 't', n::text, '\x00', 0, '', now() - interval '4 days' FROM generate_series(1,
+			2500) n`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	n, err := write.New(s.Pool, write.Options{Service: "authoring"}).Reap(t.Context())
@@ -467,7 +499,11 @@ func TestOldKeysAreReaped(t *testing.T) {
 func TestReplicasReapTogether(t *testing.T) {
 	t.Parallel()
 	s := newThings(t)
-	if _, err := s.Exec(t.Context(), `INSERT INTO authoring.idempotency_keys SELECT 'c', 't', n::text, '\x00', 0, '', now() - interval '4 days' FROM generate_series(1, 5000) n`); err != nil {
+	if _, err := s.Exec(
+		t.Context(),
+		`INSERT INTO authoring.idempotency_keys SELECT 'c', 't', n::text, '\x00', 0, '', now() - interval '4 days' `+
+			`FROM generate_series(1, 5000) n`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	var reaped atomic.Int64
@@ -514,7 +550,8 @@ func TestServicesOwnTableStays(t *testing.T) {
 	t.Parallel()
 	store := hubtest.WriteStore(t)
 	if err := postgres.Migrate(t.Context(), store.OwnerURL, "authoring", fstest.MapFS{"00001_things.sql": {Data: []byte(`-- +goose Up
-CREATE TABLE authoring.idempotency_keys (credential_id text NOT NULL, tool text NOT NULL, key text NOT NULL, fingerprint bytea NOT NULL, count integer NOT NULL DEFAULT 0,
+CREATE TABLE authoring.idempotency_keys (credential_id text NOT NULL, tool text NOT NULL, key text NOT NULL, fingerprint bytea NOT NULL,
+	count integer NOT NULL DEFAULT 0,
   data bytea, created_at timestamptz NOT NULL DEFAULT now(), PRIMARY KEY (credential_id, tool, key));
 INSERT INTO authoring.idempotency_keys VALUES ('ak_1', 'create_segment', 'k', sha256('{}'), 3, '{}');`)}}); err != nil {
 		t.Fatal(err)
@@ -525,7 +562,14 @@ INSERT INTO authoring.idempotency_keys VALUES ('ak_1', 'create_segment', 'k', sh
 		}
 	}
 	pool := open(t, postgres.Config{URL: store.URL("authoring")})
-	if r, found, err := write.New(pool, write.Options{Service: "authoring"}).Stored(t.Context(), key(t, "k", `{}`)); err != nil || !found || r.Status != 200 || r.Count != 3 {
+	if r, found, err := write.New(
+		pool,
+		write.Options{Service: "authoring"},
+	).Stored(
+		t.Context(),
+		key(t, "k", `{}`),
+	); err != nil || !found || r.Status != 200 ||
+		r.Count != 3 {
 		t.Errorf("%+v, %v, %v", r, found, err)
 	}
 }

@@ -31,6 +31,7 @@ func pick(r record, fields []string) ([]string, error) {
 	return row, nil
 }
 
+// find looks for a field in a record, then in the objects in it: Hub nests what SQL has in one row.
 func find(r record, field string) (any, bool) {
 	if v, ok := r[field]; ok {
 		return v, true

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"os"
 	"strings"
@@ -23,9 +22,6 @@ func TestSmoke(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := localserver.RemoveDir(dir + "/scale-0.02/mariadb"); err != nil {
-			t.Error(err)
-		}
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
@@ -46,7 +42,8 @@ func TestSmoke(t *testing.T) {
 	if err != nil || string(written) != out.String() {
 		t.Errorf("report.md is not what was printed (%v)", err)
 	}
-	for _, want := range []string{"| 64 | hub |", "| 8 | limit |", "| 1 | straightforward |", "| gateway |", "added by the gateway, point", "go1.", "| the list of 200 drafts |", "a draft of 200 targets, p99"} {
+	for _, want := range []string{"| 64 | hub |", "| 8 | limit |", "| 1 | straightforward |", "| gateway |", "added by the gateway, point",
+		"go1.", "| the list of 200 drafts |", "a draft of 200 targets, p99"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, &out)
 		}
@@ -92,8 +89,9 @@ func TestMedian(t *testing.T) {
 
 func TestPlain(t *testing.T) {
 	for in, want := range map[string]string{
-		"2026-01-31 09:00:00": "2026-01-31T09:00:00", "2026-01-31T09:00:00Z": "2026-01-31T09:00:00", "2026-01-31T09:00:00.000Z": "2026-01-31T09:00:00",
-		"봄-신상": "봄-신상", "12": "12",
+		"2026-01-31 09:00:00": "2026-01-31T09:00:00", "2026-01-31T09:00:00Z": "2026-01-31T09:00:00",
+		"2026-01-31T09:00:00.000Z": "2026-01-31T09:00:00",
+		"봄-신상":                     "봄-신상", "12": "12",
 	} {
 		if got := plain(in); got != want {
 			t.Errorf("plain(%q) = %q, want %q", in, got, want)
@@ -105,38 +103,5 @@ func TestDifference(t *testing.T) {
 	a, b := [][]string{{"1", "x"}}, [][]string{{"1", "y"}}
 	if difference(a, a) != "" || difference(a, b) == "" || difference(a, nil) == "" {
 		t.Error("difference is wrong")
-	}
-}
-
-// TestAuditSmoke makes the whole report of the audit log with a few rows.
-func TestAuditSmoke(t *testing.T) {
-	if missing := localserver.Missing(); len(missing) > 0 {
-		t.Skip("missing servers: ", missing, "; `make servers` installs them")
-	}
-	dir, err := os.MkdirTemp("", "hub-bench-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(localserver.RemoveDir(dir+"/audit"), os.RemoveAll(dir)); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	o, err := readOptions([]string{"--only", auditName, "--scale", "0.002"}, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.dir = dir
-	var out, progress strings.Builder
-	if err := run(t.Context(), o, &out, &progress); err != nil {
-		t.Fatalf("%v\n%s", err, &progress)
-	}
-	for _, want := range []string{"at 10000 rows", "| the newest | 50 |", "| 1 year |", "Index Scan", "Export: 10000 rows"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the report lacks %q:\n%s", want, &out)
-		}
 	}
 }

@@ -33,7 +33,7 @@ const (
 	paintLimit  = 500 * time.Millisecond // from opening a page to its first content, nothing of it in the cache
 	shiftLimit  = 0.02                   // of the window, while a page comes
 	paints      = 5                      // how often a page is opened in a browser, of which the median counts
-	settled     = 30 * time.Second       // in which the large draft has been looked through
+	reviewLimit = 30 * time.Second       // in which the large draft has been looked through
 )
 
 // consolePage is a page and what came of it.
@@ -127,7 +127,7 @@ func (b *bench) largeDraft(ctx context.Context, targets int) (string, error) {
 		return "", err
 	}
 	defer db.Close(ctx)
-	for deadline := time.Now().Add(settled); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(reviewLimit); ; time.Sleep(100 * time.Millisecond) {
 		var inspected int
 		row := db.QueryRow(ctx, `SELECT inspected FROM review_control.reviews WHERE draft_id = $1::bigint`, draft.ID)
 		if err := row.Scan(&inspected); err != nil {
@@ -137,7 +137,7 @@ func (b *bench) largeDraft(ctx context.Context, targets int) (string, error) {
 			return draft.ID, nil
 		}
 		if time.Now().After(deadline) {
-			return "", fmt.Errorf("%d of %d mails have been looked through in %s", inspected, targets, settled)
+			return "", fmt.Errorf("%d of %d mails have been looked through in %s", inspected, targets, reviewLimit)
 		}
 	}
 }
@@ -196,8 +196,11 @@ func (b *bench) tool(ctx context.Context, name string, input, into any) error {
 
 // signIn makes a reviewer, and a session of theirs.
 func (b *bench) signIn(ctx context.Context) (*http.Cookie, error) {
-	out, err := b.command(ctx, "auth", b.environ("auth"), "user", "add", "bench@example.com", "--name", "Bench", "--json",
-		"--roles", "reviewer")
+	auth, err := b.programs.Find("auth")
+	if err != nil {
+		return nil, err
+	}
+	out, err := b.hub().Command(ctx, auth, "", "user", "add", "bench@example.com", "--name", "Bench", "--json", "--roles", "reviewer")
 	if err != nil {
 		return nil, err
 	}
@@ -261,8 +264,8 @@ func (b *bench) page(ctx context.Context, path string, cookie *http.Cookie) (int
 	return len(body), err
 }
 
-// looked is what a page in a browser says of its own coming.
-const looked = `(async () => {
+// paintScript is what a page in a browser says of its own coming.
+const paintScript = `(async () => {
 	const moved = [];
 	const watch = new PerformanceObserver((list) => moved.push(...list.getEntries()));
 	watch.observe({ type: "layout-shift", buffered: true });
@@ -298,7 +301,8 @@ func (b *bench) paint(ctx context.Context, program string, p *consolePage, cooki
 			return err
 		}
 		yes := true
-		answer, err := chromedp.Call(ctx, runtime.Evaluate, runtime.EvaluateParams{Expression: looked, AwaitPromise: &yes, ReturnByValue: &yes})
+		answer, err := chromedp.Call(ctx, runtime.Evaluate, runtime.EvaluateParams{
+			Expression: paintScript, AwaitPromise: &yes, ReturnByValue: &yes})
 		if err != nil {
 			return err
 		}

@@ -101,4 +101,5 @@ func (b *bench) cell(workload, target string, concurrency int) *cell {
 	return &b.cells[i]
 }
 
+// mib writes bytes in MiB, for the report.
 func mib(bytes int64) string { return fmt.Sprintf("%.0f MiB", float64(bytes)/(1<<20)) }

@@ -14,44 +14,55 @@ import (
 
 // hubTarget is Hub as an agent sees it: the gateway's REST interface with an API key.
 func hubTarget(s *stack) target {
-	return target{name: "hub", processes: []string{"gateway", "query", "auth", "redis", "postgres"}, own: 2, has: always, read: readHub,
-		open: func(w *workload) (session, error) {
-			h := http.Header{"Authorization": {"Bearer " + s.key}}
-			c := &hubSession{wire: wire{addr: s.addr["gateway"]}, tool: w.tool}
-			for _, in := range w.inputs {
-				c.requests = append(c.requests, request(s.addr["gateway"], "/api/tools/"+w.tool, h, in.json))
-			}
-			return c, nil
-		}}
+	return edgeTarget("hub", func(w *workload) (session, error) {
+		h := http.Header{"Authorization": {"Bearer " + s.key}}
+		c := &httpSession{wire: wire{addr: s.addr["gateway"]}, unwrap: func(body []byte) ([]byte, error) { return envelopeData(w.tool, body) }}
+		for _, in := range w.inputs {
+			c.requests = append(c.requests, request(c.addr, "/api/tools/"+w.tool, h, in.json))
+		}
+		return c, nil
+	})
 }
 
 // mcpTarget is Hub as a client of the Model Context Protocol sees it: the same gateway and the same key.
 func mcpTarget(s *stack) target {
-	return target{name: "mcp", processes: []string{"gateway", "query", "auth", "redis", "postgres"}, own: 2, has: always, read: readHub,
-		open: func(w *workload) (session, error) {
-			h := http.Header{"Authorization": {"Bearer " + s.key}, "Accept": {"application/json, text/event-stream"},
-				"Mcp-Protocol-Version": {"2025-11-25"}}
-			c := &mcpSession{wire: wire{addr: s.addr["gateway"]}}
-			for _, in := range w.inputs {
-				body := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, w.tool, in.json)
-				c.requests = append(c.requests, request(s.addr["gateway"], "/mcp", h, body))
-			}
-			return c, nil
-		}}
+	return edgeTarget("mcp", func(w *workload) (session, error) {
+		h := http.Header{"Authorization": {"Bearer " + s.key}, "Accept": {"application/json, text/event-stream"},
+			"Mcp-Protocol-Version": {"2025-11-25"}}
+		c := &httpSession{wire: wire{addr: s.addr["gateway"]}, unwrap: structuredContent}
+		for _, in := range w.inputs {
+			body := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, w.tool, in.json)
+			c.requests = append(c.requests, request(c.addr, "/mcp", h, body))
+		}
+		return c, nil
+	})
 }
 
-type mcpSession struct {
+// edgeTarget is one transport of the gateway.
+func edgeTarget(name string, open func(*workload) (session, error)) target {
+	return target{name: name, processes: []string{"gateway", "query", "auth", "redis", "postgres"}, own: 2, read: readHub, open: open}
+}
+
+// httpSession sends each input's request over a kept connection.
+type httpSession struct {
 	wire
 	requests [][]byte
+	// unwrap takes out of an answer what is the same in each; nil where that is all of it.
+	unwrap func(body []byte) ([]byte, error)
 }
 
-// call takes data out of the result. They are there a second time before, as text, which is no shorter; the search must
-// not take a part of the time that is measured.
-func (c *mcpSession) call(i int) ([]byte, error) {
+// call sends the prepared request of the i-th input.
+func (c *httpSession) call(i int) ([]byte, error) {
 	body, err := c.send(c.requests[i])
-	if err != nil {
-		return nil, err
+	if err != nil || c.unwrap == nil {
+		return body, err
 	}
+	return c.unwrap(body)
+}
+
+// structuredContent takes data out of the result. They are there a second time before, as text, which is no shorter; the search must
+// not take a part of the time that is measured.
+func structuredContent(body []byte) ([]byte, error) {
 	_, data, found := bytes.Cut(body[max(0, len(body)/2-1024):], []byte(`}],"structuredContent":`))
 	if !found || !bytes.HasSuffix(data, []byte("}}}")) {
 		return nil, fmt.Errorf("not a result: %.200s", body)
@@ -59,22 +70,10 @@ func (c *mcpSession) call(i int) ([]byte, error) {
 	return data[:len(data)-2], nil
 }
 
-func always(*workload) bool { return true }
-
-type hubSession struct {
-	wire
-	tool     string
-	requests [][]byte
-}
-
-// call takes data out of the envelope, the rest of which differs from call to call.
-func (c *hubSession) call(i int) ([]byte, error) {
-	body, err := c.send(c.requests[i])
-	if err != nil {
-		return nil, err
-	}
+// envelopeData takes data out of the envelope, the rest of which differs from call to call.
+func envelopeData(tool string, body []byte) ([]byte, error) {
 	head, data, found := bytes.Cut(body, []byte(`,"data":`))
-	if !found || !bytes.HasPrefix(head, []byte(`{"ok":true,"tool":"`+c.tool+`","count":`)) || !bytes.HasSuffix(data, []byte("}")) {
+	if !found || !bytes.HasPrefix(head, []byte(`{"ok":true,"tool":"`+tool+`","count":`)) || !bytes.HasSuffix(data, []byte("}")) {
 		return nil, fmt.Errorf("not an envelope: %.200s", body)
 	}
 	return data[:len(data)-1], nil
@@ -124,7 +123,7 @@ func readHub(w *workload, data []byte) ([][]string, error) {
 // adds is the difference.
 func serviceTarget(s *stack) target {
 	token := &tokens{key: s.signing("gateway")}
-	return target{name: "service", processes: []string{"query", "postgres"}, own: 1, has: always, read: readHub,
+	return target{name: "service", processes: []string{"query", "postgres"}, own: 1, read: readHub,
 		open: func(w *workload) (session, error) {
 			if _, err := token.get(); err != nil {
 				return nil, err
@@ -133,6 +132,7 @@ func serviceTarget(s *stack) target {
 		}}
 }
 
+// serviceSession speaks to a service as the gateway does: with an internal token, which it renews.
 type serviceSession struct {
 	wire
 	work   *workload
@@ -142,6 +142,7 @@ type serviceSession struct {
 	requests [][]byte
 }
 
+// call prepares all requests anew when the token has been renewed.
 func (c *serviceSession) call(i int) ([]byte, error) {
 	token, err := c.tokens.get()
 	if err != nil {
@@ -166,6 +167,7 @@ type tokens struct {
 	minted time.Time
 }
 
+// get is the current token, or a new one. Workers share it.
 func (t *tokens) get() (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // protocol, each row scanned into sql.RawBytes and appended to one buffer as JSON, in this
 // process and without HTTP.
 func limitTarget(s *stack) target {
-	return target{name: "limit", processes: []string{"bench"}, has: always, read: readLimit,
+	return target{name: "limit", processes: []string{"bench"}, read: readLimit,
 		open: func(w *workload) (session, error) { return openLimit(s, w, w.statements) }}
 }
 
@@ -22,11 +22,11 @@ func limitTarget(s *stack) target {
 func straightforwardTarget(s *stack) target {
 	t := limitTarget(s)
 	t.name = "straightforward"
-	t.has = func(w *workload) bool { return w.straightforward != "" }
 	t.open = func(w *workload) (session, error) { return openLimit(s, w, []string{w.straightforward}) }
 	return t
 }
 
+// openLimit prepares one connection for statements, of which the last one's rows are the answer.
 func openLimit(s *stack, w *workload, statements []string) (session, error) {
 	config, err := mysql.ParseDSN(s.readerDSN())
 	if err != nil {
@@ -42,6 +42,7 @@ func openLimit(s *stack, w *workload, statements []string) (session, error) {
 	return &limitSession{db: db, work: w, statements: statements}, nil
 }
 
+// limitSession reuses its buffers between calls, so that the limit measures SQL and not the allocator.
 type limitSession struct {
 	db         *sql.DB
 	work       *workload
@@ -63,6 +64,8 @@ func (c *limitSession) call(i int) ([]byte, error) {
 	return c.out, nil
 }
 
+// run appends the rows of one statement to the answer. Rows that repeat the first column of the row before are
+// left out, as Hub does.
 func (c *limitSession) run(text string, args []any) error {
 	rows, err := c.db.QueryContext(context.Background(), text, args...)
 	if err != nil {
@@ -138,6 +141,7 @@ func appendString[T string | sql.RawBytes](to []byte, s T) []byte {
 	return append(append(to, s[clean:]...), '"')
 }
 
+// readLimit reads an answer of limitSession.call.
 func readLimit(w *workload, b []byte) ([][]string, error) {
 	var answer struct {
 		Columns []string

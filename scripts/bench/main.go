@@ -1,18 +1,16 @@
 // Command bench measures Hub's read path beside the least that the same SQL can cost and
-// beside its peers from npm, all in one run on one machine. It is what `make bench` calls:
+// beside a peer from npm, all in one run on one machine. It is what `make bench` calls:
 //
 //	go run ./scripts/bench                         everything, about 9 minutes
 //	go run ./scripts/bench --only point            one workload
 //	go run ./scripts/bench --only console          the pages for reviewers, with the services behind them
-//	go run ./scripts/bench --only audit            the audit log at five million rows, and nothing else; 4 minutes
 //	go run ./scripts/bench --seconds 0.2 --rounds 1 --peers=false --scale 0.05
 //
 // It always runs a stack of its own: private MariaDB, PostgreSQL and Redis servers and the
 // services of this checkout, below .hub/bench, apart from what `make up` runs. Only so are
 // the sample's scale, the settings, the start times and the memory after the start known.
 // The servers are as `make up` makes them, with fsync; the services have their default
-// settings but for MCP_MAX_ROW_LIMIT=10000, and what experiments (stack.go) takes from the
-// caller. The sample data stay for the next run; everything else is made anew.
+// settings but for MCP_MAX_ROW_LIMIT=10000. Everything is made anew at each run.
 //
 // The targets take turns, A B C A B C, so that a slow minute of the machine is everybody's,
 // and the report shows the medians of the rounds. Every answer is checked. Absolute rates
@@ -60,16 +58,17 @@ type options struct {
 	peers  bool
 }
 
+// readOptions reads the command line; usage and problems go to out. An error names the flag that is wrong.
 func readOptions(args []string, out io.Writer) (options, error) {
 	o := options{}
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(out)
 	f.IntVar(&o.rounds, "rounds", 3, "rounds; the report shows their medians")
 	seconds := f.Float64("seconds", 3, "seconds of one measurement")
-	parts := append(workloadNames(), consoleName, auditName)
+	parts := append(workloadNames(), consoleName)
 	only := f.String("only", "", "workloads to run, with commas: "+strings.Join(parts, ","))
 	f.Float64Var(&o.scale, "scale", 1, "size of the sample data, 0.001 to 100; 1 is 20,000 campaigns")
-	f.BoolVar(&o.peers, "peers", true, "compare with the peers from npm, when Node is there")
+	f.BoolVar(&o.peers, "peers", true, "compare with the peer from npm, when npm is there")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -110,9 +109,6 @@ func findRoot() (string, error) {
 // run is the whole benchmark: the report goes to out and to report.md in o.dir, progress
 // to progress.
 func run(ctx context.Context, o options, out, progress io.Writer) error {
-	if slices.Contains(o.only, auditName) {
-		return runAudit(ctx, o, out, progress)
-	}
 	machine := describeMachine(o.root) // first: the load average is that of before the run
 	say := func(format string, args ...any) { fmt.Fprintf(progress, format+"\n", args...) }
 	began := time.Now()
@@ -125,11 +121,15 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	targets, skipped := []target{hubTarget(s), mcpTarget(s), serviceTarget(s), limitTarget(s)}, []string(nil)
+	targets, skipped := []target{hubTarget(s), mcpTarget(s), serviceTarget(s), limitTarget(s)}, ""
 	if o.peers && len(works) > 0 {
-		var peers []target
-		peers, skipped = startPeers(ctx, s, works, say)
-		targets = append(targets, peers...)
+		peer, err := startToolbox(ctx, s, works, say)
+		if err == nil {
+			targets = append(targets, peer)
+		} else {
+			skipped = fmt.Sprintf("Skipped toolbox (%s %s): %v.\n\n", toolboxPackage, toolboxVersion, err)
+			say("%s", strings.TrimSpace(skipped))
+		}
 	}
 	b := &bench{stack: s, targets: targets, say: say}
 	if err := b.run(ctx, works); err != nil {

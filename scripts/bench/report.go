@@ -3,23 +3,26 @@ package main
 import (
 	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // report writes down what a run has found.
 type report struct {
 	*bench
 	works   []*workload
-	skipped []string
+	skipped string // why there is no peer
 	began   time.Time
 	machine string
 }
 
+// markdown is the report: the machine, the targets with their verdicts, a table for each workload, the console,
+// and memory and start times. scripts/bench/report.md is a kept one.
 func (r report) markdown() string {
 	var b strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
@@ -29,11 +32,9 @@ func (r report) markdown() string {
 	p("Databases, services, peers and load generator share the machine; ratios within this run are what counts.\n\n")
 	p("hub: gateway, REST, API key. service: query alone. limit: the statements that Hub sends through go-sql-driver in one process, " +
 		"rows appended as JSON, no HTTP. ")
-	p("straightforward: the joins that come to mind first, run like the limit. The peers get the best single statement with the same " +
+	p("straightforward: the joins that come to mind first, run like the limit. The peer gets the best single statement with the same " +
 		"result.\n\n")
-	for _, s := range r.skipped {
-		p("Skipped %s.\n\n", s)
-	}
+	b.WriteString(r.skipped)
 	p("## Targets\n\n| What | Target | Here | |\n|---|---|---|---|\n")
 	for _, v := range r.verdicts() {
 		p("| %s | %s | %s | %s |\n", v.what, v.goal, v.got, map[bool]string{true: "reached", false: "**not reached**"}[v.reached])
@@ -100,6 +101,7 @@ func (r report) serverCPU(c cell) string {
 	return fmt.Sprintf("%.3f", total)
 }
 
+// byProcess lists CPU seconds by process, by their names.
 func byProcess(cpu map[string]float64) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(cpu)) {
@@ -116,25 +118,17 @@ func describeMachine(root string) string {
 	if out, err := cmd.Output(); err == nil {
 		commit = strings.TrimSpace(string(out))
 	}
-	model := "unknown CPU"
-	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(b)) {
-			if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-				model = strings.TrimSpace(value)
-				break
-			}
+	model, memory, load := "unknown CPU", "unknown memory", ""
+	if proc, err := procfs.NewDefaultFS(); err == nil {
+		if cpus, err := proc.CPUInfo(); err == nil && len(cpus) > 0 {
+			model = cpus[0].ModelName
 		}
-	}
-	memory := "unknown memory"
-	if b, err := os.ReadFile("/proc/meminfo"); err == nil {
-		var kb int64
-		if _, err := fmt.Sscanf(string(b), "MemTotal: %d kB", &kb); err == nil {
-			memory = fmt.Sprintf("%.0f GiB", float64(kb)/(1<<20))
+		if m, err := proc.Meminfo(); err == nil && m.MemTotalBytes != nil {
+			memory = fmt.Sprintf("%.0f GiB", float64(*m.MemTotalBytes)/(1<<30))
 		}
-	}
-	load := ""
-	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
-		load = ", load average before the run " + strings.Join(strings.Fields(string(b))[:3], " ")
+		if l, err := proc.LoadAvg(); err == nil {
+			load = fmt.Sprintf(", load average before the run %.2f %.2f %.2f", l.Load1, l.Load5, l.Load15)
+		}
 	}
 	return fmt.Sprintf("Commit %s, %s, %s/%s, %d × %s, %s%s.", commit, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(),
 		model, memory, load)

@@ -3,14 +3,9 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,15 +15,12 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/inventory"
 	"hub.internal/pkg/localserver"
+	"hub.internal/pkg/localstack"
 	"hub.internal/pkg/postgres"
 )
 
 // measured are the services that a read passes, in the order of their start.
 var measured = []string{"auth", "query", "gateway"}
-
-// experiments are variables of the caller's that reach the services, to try settings out.
-var experiments = []string{"GOGC", "GOMEMLIMIT", "GOMAXPROCS", "HUB_SOURCE_POOL", "HUB_SQL_CONCURRENT", "HUB_SQL_PER_KEY",
-	"HUB_SERVICE_CONCURRENCY"}
 
 // stack is Hub's services over servers of their own.
 type stack struct {
@@ -98,9 +90,10 @@ func startStack(ctx context.Context, o options, say func(string, ...any)) (s *st
 	return s, s.startServices(ctx)
 }
 
+// makeDirs makes the benchmark's directories and takes its lock, which the kernel drops with this process.
 func (s *stack) makeDirs() error {
 	// Servers may run as other users, who have to find the way to their data.
-	for _, dir := range []string{filepath.Dir(s.dir), s.dir, s.path("bin"), s.path("log"), s.sample()} {
+	for _, dir := range []string{filepath.Dir(s.dir), s.dir, s.path("bin"), s.path("log")} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return err
 		}
@@ -116,12 +109,10 @@ func (s *stack) makeDirs() error {
 	return nil
 }
 
+// path is one below the benchmark's directory.
 func (s *stack) path(elem ...string) string {
 	return filepath.Join(append([]string{s.dir}, elem...)...)
 }
-
-// sample is where the data of this scale stay.
-func (s *stack) sample() string { return s.path(fmt.Sprintf("scale-%g", s.scale)) }
 
 // secret is a random value, the same throughout one run.
 func (s *stack) secret(name string) string {
@@ -139,61 +130,20 @@ func (s *stack) signing(name string) caller.SigningKey {
 	return s.keys[name]
 }
 
-// trusted lists the public keys of all services.
-func (s *stack) trusted() string {
-	var list []string
-	for _, p := range s.programs {
-		list = append(list, s.signing(p.Name).Trusted(p.Name))
-	}
-	return strings.Join(list, " ")
-}
-
-// static lists where the services behind the edge are.
-func (s *stack) static() string {
-	var list []string
-	for _, p := range s.programs.Inner() {
-		list = append(list, p.Name+"="+s.addr[p.Name])
-	}
-	return strings.Join(list, ",")
-}
-
 // build builds the programs as `make up` does.
 func (s *stack) build(ctx context.Context) error {
-	args := []string{"build", "-buildvcs=false", "-o", s.path("bin") + "/", "./scripts/gen"}
-	for _, p := range s.programs {
-		args = append(args, p.Program())
-	}
-	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, cmd.Env = s.root, append(os.Environ(), "CGO_ENABLED=0", "GOWORK=") // programs of many modules are the workspace's
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w: %s", err, out)
-	}
-	return nil
+	return localstack.Build(ctx, s.root, s.path("bin"), append(localstack.Programs(s.programs), "./scripts/gen"))
 }
 
-// startServers starts the servers: the source database on its data of the last run, if
-// they still fit, the others empty.
-func (s *stack) startServers(ctx context.Context) error {
-	fit, err := s.sampleFits()
-	if err != nil {
-		return err
-	}
-	forget := []string{s.path("postgres"), s.path("redis")}
-	if !fit {
-		forget = append(forget, filepath.Join(s.sample(), "mariadb"))
-	}
-	for _, dir := range forget {
+// startServers starts the servers, each on an empty directory.
+func (s *stack) startServers(ctx context.Context) (err error) {
+	for _, name := range []string{"mariadb", "postgres", "redis"} {
 		// A run that was killed a moment ago may have left a server in it.
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			if err := localserver.Reclaim(ctx, real); err != nil {
-				return err
-			}
-		}
-		if err := localserver.RemoveDir(dir); err != nil {
+		if err := errors.Join(localserver.Reclaim(ctx, s.path(name)), localserver.RemoveDir(s.path(name))); err != nil {
 			return err
 		}
 	}
-	if s.mariadb, err = localserver.StartMariaDB(ctx, localserver.Options{Dir: filepath.Join(s.sample(), "mariadb")}); err != nil {
+	if s.mariadb, err = localserver.StartMariaDB(ctx, localserver.Options{Dir: s.path("mariadb")}); err != nil {
 		return err
 	}
 	if s.postgres, err = localserver.StartPostgres(ctx, localserver.Options{Dir: s.path("postgres")}); err != nil {
@@ -203,7 +153,7 @@ func (s *stack) startServers(ctx context.Context) error {
 		return err
 	}
 	s.pids["mariadb"], s.pids["postgres"], s.pids["redis"] = s.mariadb.PID(), s.postgres.PID(), s.redis.PID()
-	schema, err := os.ReadFile(s.schema())
+	schema, err := os.ReadFile(filepath.Join(s.root, "deploy", "source", "schema.sql"))
 	if err != nil {
 		return err
 	}
@@ -222,51 +172,12 @@ func (s *stack) startServers(ctx context.Context) error {
 	return postgres.Bootstrap(ctx, s.postgres.SuperuserURL("postgres"), "hub", logins)
 }
 
-func (s *stack) schema() string { return filepath.Join(s.root, "deploy", "source", "schema.sql") }
-
-// marker holds what the sample was made of, once it is whole.
-func (s *stack) marker() string { return filepath.Join(s.sample(), "made-of") }
-
-func (s *stack) sampleFits() (bool, error) {
-	made, err := os.ReadFile(s.marker())
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	now, err := s.ingredients()
-	return err == nil && string(made) == now, err
-}
-
-// ingredients tells versions of the sample apart: its generator and its schema.
-func (s *stack) ingredients() (string, error) {
-	h := sha256.New()
-	for _, path := range []string{s.path("bin", "gen"), s.schema()} {
-		b, err := os.ReadFile(path)
-		if err != nil {
-			return "", err
-		}
-		_, _ = h.Write(b) // never fails
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// load fills the source database unless it is full already.
+// load fills the source database.
 func (s *stack) load(ctx context.Context, say func(string, ...any)) error {
-	if fit, err := s.sampleFits(); err != nil || fit {
-		return err
-	}
 	say("loading sample data, scale %g", s.scale)
 	dsn := s.mariadb.DSN(s.source.Owner, s.source.OwnerPassword, s.source.Database)
-	if _, err := s.command(ctx, "gen", nil, "--scale", fmt.Sprint(s.scale), "--force", "--dsn", dsn, "--schema", s.schema()); err != nil {
-		return err
-	}
-	made, err := s.ingredients()
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(s.marker(), []byte(made), 0o644)
+	_, err := localstack.Run(ctx, s.path("bin", "gen"), s.root, nil, "", "--scale", fmt.Sprint(s.scale), "--dsn", dsn)
+	return err
 }
 
 // readerDSN is the source database as query and the peers see it.
@@ -274,43 +185,28 @@ func (s *stack) readerDSN() string {
 	return s.mariadb.DSN(s.source.Reader, s.source.ReaderPassword, s.source.Database)
 }
 
-// command runs one of the built programs to its end and returns what it printed.
-func (s *stack) command(ctx context.Context, name string, env []string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, s.path("bin", name), args...)
-	cmd.Dir, cmd.Env = s.root, env
-	var problems strings.Builder
-	cmd.Stderr = &problems
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w: %s", name, args[0], err, strings.TrimSpace(problems.String()))
+// hub is what package localstack starts the services with: their default settings but for the row limit.
+func (s *stack) hub() localstack.Stack {
+	return localstack.Stack{
+		Root: s.root, Bin: s.path("bin"), Services: s.programs, Processes: s.programs.Names(),
+		Addr: func(process string) string { return s.addr[process] },
+		Signing: func(service string) (key, trusted string) {
+			k := s.signing(service)
+			return k.Reveal(), k.Trusted(service)
+		},
+		Pepper:   s.secret("pepper"),
+		StoreURL: func(role string) string { return s.postgres.URL(role, s.secret("store"), "hub") },
+		RedisURL: func(string) string { return s.redis.URL(0) }, SourceDSN: s.readerDSN(),
+		SMTPAddr: "127.0.0.1:1", MailFrom: "hub@company.example", PublicURL: "http://" + s.addr["gateway"],
+		Adjust: func(_ inventory.Service, env map[string]string) {
+			// Mails of the console's drafts are to nobody, and never sent.
+			env["MCP_MAX_ROW_LIMIT"], env["HUB_DRAFT_RECIPIENTS"] = "10000", "not_b2c"
+		},
 	}
-	return out, nil
 }
 
-// environ is the environment of a service.
-func (s *stack) environ(name string) []string {
-	env := []string{
-		"PATH=/usr/local/bin:/usr/bin:/bin", "HUB_ADDR=" + s.addr[name],
-		"HUB_DISCOVERY=static", "HUB_STATIC=" + s.static(),
-		"HUB_SIGNING_KEY=" + s.signing(name).Reveal(), "HUB_TRUSTED_KEYS=" + s.trusted(), "HUB_KEY_PEPPER=" + s.secret("pepper"),
-		"HUB_WRITE_STORE_URL=" + s.postgres.URL(postgres.ServiceRole(name), s.secret("store"), "hub"),
-		"HUB_MIGRATE_URL=" + s.postgres.URL(postgres.Owner, s.secret("store"), "hub"),
-		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_SOURCE_DSN=" + s.readerDSN(),
-		"HUB_CATALOG=" + s.path("catalog.json"),
-		"HUB_PUBLIC_URL=http://" + s.addr["gateway"], "MCP_MAX_ROW_LIMIT=10000",
-	}
-	if s.pages { // whose mails are to nobody, and never sent
-		env = append(env, "HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_SMTP_ADDR=127.0.0.1:1", "HUB_SMTP_TLS=none",
-			"HUB_MAIL_FROM=hub@company.example")
-	}
-	for _, variable := range experiments {
-		if value, ok := os.LookupEnv(variable); ok {
-			env = append(env, variable+"="+value)
-		}
-	}
-	return env
-}
-
+// startServices migrates the store and starts the services, one after the other, for the start times; then it
+// issues the load's API key.
 func (s *stack) startServices(ctx context.Context) error {
 	for _, name := range s.programs.Names() {
 		port, err := localserver.FreePort()
@@ -319,51 +215,22 @@ func (s *stack) startServices(ctx context.Context) error {
 		}
 		s.addr[name] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
-	if err := s.writeCatalog(ctx); err != nil {
+	hub := s.hub()
+	if err := hub.Migrate(ctx); err != nil {
 		return err
 	}
-	for _, name := range s.programs.Names() {
-		if _, err := s.command(ctx, name, s.environ(name), "migrate"); err != nil {
-			return err
-		}
-	}
-	for _, name := range s.programs.Names() {
-		if err := s.startService(ctx, name); err != nil {
+	for _, p := range s.programs {
+		if err := s.startService(ctx, p.Name, localstack.Environ(hub.Settings(p, p.Name))); err != nil {
 			return err
 		}
 	}
 	for _, name := range s.programs.Names() {
 		s.rssAtStart[name] = memoryOf(s.pids[name]).resident
 	}
-	out, err := s.command(ctx, "auth", s.environ("auth"), "apikey", "issue", "--name", "bench", "--service", "hub-bench", "--json",
-		"--scopes", strings.Join(s.scopes(), ","), "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000",
-		"--service-burst", "100000")
-	if err != nil {
-		return err
-	}
-	var issued struct{ Key string }
-	if err := json.Unmarshal(out, &issued); err != nil {
-		return fmt.Errorf("auth apikey issue: %w", err)
-	}
-	if issued.Key == "" {
-		return errors.New("auth apikey issue answered no key")
-	}
-	s.key = issued.Key
-	return nil
-}
-
-// writeCatalog derives the catalog that the gateway boots from, so that a stale
-// deploy/catalog.json does not matter.
-func (s *stack) writeCatalog(ctx context.Context) error {
-	var manifests []string
-	for _, name := range s.programs.Inner().Names() {
-		manifest, err := s.command(ctx, name, nil, "manifest")
-		if err != nil {
-			return err
-		}
-		manifests = append(manifests, string(manifest))
-	}
-	return os.WriteFile(s.path("catalog.json"), []byte(`{"manifests":[`+strings.Join(manifests, ",")+`]}`), 0o644)
+	rights := append([]string{"--scopes", strings.Join(s.scopes(), ",")}, localstack.Unlimited()...)
+	key, err := hub.IssueKey(ctx, "bench", "hub-bench", rights...)
+	s.key = key.Key
+	return err
 }
 
 // scopes are those of the load's API key.
@@ -377,12 +244,12 @@ func (s *stack) scopes() []string {
 
 // startService starts a service three times, which takes a moment each, and keeps the
 // last one running.
-func (s *stack) startService(ctx context.Context, name string) error {
+func (s *stack) startService(ctx context.Context, name string, env []string) error {
 	const starts = 3
 	var took []time.Duration
 	for i := range starts {
 		began := time.Now()
-		p, err := s.spawn(name, localserver.Program{Path: s.path("bin", name), Args: []string{"serve"}, Env: s.environ(name), Dir: s.root})
+		p, err := s.spawn(name, localserver.Program{Path: s.path("bin", name), Args: []string{"serve"}, Env: env, Dir: s.root})
 		if err != nil {
 			return err
 		}
@@ -414,7 +281,7 @@ func (s *stack) spawn(name string, p localserver.Program) (*localserver.Process,
 	return localserver.StartProgram(p)
 }
 
-// stop ends everything; the sample data stay.
+// stop ends everything; programs and logs stay.
 func (s *stack) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
@@ -433,7 +300,15 @@ func (s *stack) stop() {
 		_ = s.postgres.Remove()
 	}
 	if s.mariadb != nil {
-		_ = s.mariadb.Stop(ctx)
+		_ = s.mariadb.Remove()
 	}
 	_ = s.lock.Close()
+}
+
+// awaitOK waits until url answers; the program's end ends the wait. The pause is short: starts are measured by it.
+func awaitOK(ctx context.Context, p *localserver.Process, url string) error {
+	const limit = 30 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return localstack.Await(ctx, p, url, 2*time.Millisecond)
 }

@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 
 	"hub.internal/pkg/localserver"
 )
@@ -25,10 +28,7 @@ const (
 // workloads go through mysql-execute-sql, its counterpart of execute_read_sql. Its settings
 // are its defaults: a statement with a parameter is prepared for each call.
 func startToolbox(ctx context.Context, s *stack, works []*workload, say func(string, ...any)) (target, error) {
-	if _, _, _, err := nodeVersion(ctx); err != nil {
-		return target{}, err
-	}
-	dir, err := npmPackage(ctx, toolboxPackage, toolboxVersion, say)
+	dir, err := npmPackage(ctx, say)
 	if err != nil {
 		return target{}, err
 	}
@@ -56,9 +56,10 @@ func startToolbox(ctx context.Context, s *stack, works []*workload, say func(str
 		return target{}, fmt.Errorf("%w; see %s", err, s.path("log", "toolbox.log"))
 	}
 	s.pids["toolbox"], s.rssAtStart["toolbox"] = p.PID(), memoryOf(p.PID()).resident
-	return target{name: "toolbox", processes: []string{"toolbox"}, own: 1, has: always, open: t.open, read: readToolbox}, nil
+	return target{name: "toolbox", processes: []string{"toolbox"}, own: 1, open: t.open, read: readToolbox}, nil
 }
 
+// toolbox is the running peer.
 type toolbox struct {
 	stack *stack
 	addr  string
@@ -90,8 +91,9 @@ func (t *toolbox) writeConfig(path string, works []*workload) error {
 	return os.WriteFile(path, []byte(text.String()), 0o600)
 }
 
+// open prepares a call of the tool that answers the workload.
 func (t *toolbox) open(w *workload) (session, error) {
-	c := &plainSession{wire: wire{addr: t.addr}}
+	c := &httpSession{wire: wire{addr: t.addr}}
 	for _, in := range w.inputs {
 		name, parameters := "execute", map[string]any{"sql": w.single}
 		if len(in.args) > 0 {
@@ -105,14 +107,6 @@ func (t *toolbox) open(w *workload) (session, error) {
 	}
 	return c, nil
 }
-
-// plainSession sends each input's request and takes the answer as it is.
-type plainSession struct {
-	wire
-	requests [][]byte
-}
-
-func (c *plainSession) call(i int) ([]byte, error) { return c.send(c.requests[i]) }
 
 // readToolbox reads {"result":"[{…}]"}: JSON inside of JSON.
 func readToolbox(w *workload, b []byte) ([][]string, error) {
@@ -128,4 +122,34 @@ func readToolbox(w *workload, b []byte) ([][]string, error) {
 		return nil, fmt.Errorf("%w in %.300s", err, b)
 	}
 	return records(rows[:min(len(rows), w.most)], w.fields)
+}
+
+// npmPackage installs toolbox at its exact version into the user's cache, outside the checkout, once, and returns the directory that
+// holds node_modules. No script of the package runs during the installation.
+func npmPackage(ctx context.Context, say func(string, ...any)) (string, error) {
+	if _, err := exec.LookPath("npm"); err != nil {
+		return "", errors.New("npm is not on the PATH")
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "hub", "npm", "toolbox-sdk-server-"+toolboxVersion)
+	if _, err := os.Stat(filepath.Join(dir, "node_modules", toolboxPackage, "package.json")); err == nil {
+		return dir, nil
+	}
+	say("installing %s %s into %s", toolboxPackage, toolboxVersion, dir)
+	making := dir + ".making" // renamed when whole
+	if err := errors.Join(os.RemoveAll(making), os.RemoveAll(dir), os.MkdirAll(making, 0o755)); err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute) // the package has 100 MB
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "npm", "install", "--prefix", making, "--ignore-scripts", "--no-audit", "--no-fund", "--save-exact",
+		toolboxPackage+"@"+toolboxVersion)
+	cmd.Dir, cmd.WaitDelay = making, time.Second
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("npm install %s: %w: %.400s", toolboxPackage, err, out)
+	}
+	return dir, os.Rename(making, dir)
 }

@@ -45,6 +45,7 @@ func (w *wire) send(request []byte) ([]byte, error) {
 	return body, err
 }
 
+// try sends over the kept connection, which it opens where there is none.
 func (w *wire) try(request []byte) ([]byte, error) {
 	if w.conn == nil {
 		conn, err := net.DialTimeout("tcp", w.addr, callLimit)
@@ -103,6 +104,7 @@ func (w *wire) read(res *http.Response) error {
 	}
 }
 
+// close drops the connection; the next send opens another.
 func (w *wire) close() {
 	if w.conn != nil {
 		_ = w.conn.Close()

@@ -41,6 +41,7 @@ const columns = "campaign_id, partner_id, brand_id, name, status_code, start_at,
 // category of the size that agents ask for.
 const candidates = 1400
 
+// workloadNames are the workloads in the order of the report.
 func workloadNames() []string { return []string{"point", "brands", "rows1000", "rows10000"} }
 
 // workloads makes those that were asked for.

@@ -40,6 +40,7 @@ func main() {
 	}
 }
 
+// run derives all files. With check it fails at the first that is out of date.
 func run(check bool) error {
 	services, err := inventory.Load(".")
 	if err != nil {
@@ -151,6 +152,7 @@ func withTable(page []byte, manifests []tool.Manifest) ([]byte, error) {
 	return []byte(string(head) + begin + "\n" + b.String() + end + string(tail)), nil
 }
 
+// firstSentence is that of a description, as a cell of a table.
 func firstSentence(s string) string {
 	s = text.OneLine(s)
 	for i := range len(s) {
@@ -163,6 +165,7 @@ func firstSentence(s string) string {
 	return strings.ReplaceAll(s, "|", "\\|")
 }
 
+// settle writes a file that has changed, or says that it has.
 func settle(path string, content []byte, check bool) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

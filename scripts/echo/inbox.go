@@ -73,6 +73,7 @@ func (i *inbox) take(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(m.Answered)
 }
 
+// verify checks the signature as a receiver has to, and keeps the reason where it does not hold.
 func (m *message) verify(secret string, header http.Header) {
 	if secret == "" {
 		m.Problem = "the echo has no secret to verify it with"
@@ -101,6 +102,7 @@ func (m *message) read() {
 	}
 }
 
+// keep numbers a message and drops the oldest beyond the bound.
 func (i *inbox) keep(m message) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

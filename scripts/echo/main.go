@@ -27,6 +27,7 @@ func main() {
 	}
 }
 
+// command is the program's command line.
 func command() *cobra.Command {
 	var addr, secretFile string
 	c := &cobra.Command{
@@ -58,6 +59,8 @@ func fileSecret(path string) func() string {
 // stopLimit bounds the end of what is being taken or shown.
 const stopLimit = 5 * time.Second
 
+// run serves until ctx ends or a signal comes. It refuses an address that other machines reach: what arrives is
+// shown to all who ask.
 func run(ctx context.Context, out io.Writer, addr string, secret func() string) error {
 	host, _, err := net.SplitHostPort(addr)
 	if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {

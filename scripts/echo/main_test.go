@@ -110,7 +110,12 @@ func TestWhatArrivesIsShown(t *testing.T) {
 	if status := r.tell("/hook?answer=503", "msg_1", about("po_1", 3)); status != http.StatusServiceUnavailable {
 		t.Errorf("answered %d", status)
 	}
-	if resp, err := http.Post(r.url+"/", "application/json", strings.NewReader("<script>alert(1)</script>")); err != nil || resp.StatusCode != http.StatusNoContent {
+	if resp, err := http.Post(
+		r.url+"/",
+		"application/json",
+		strings.NewReader("<script>alert(1)</script>"),
+	); err != nil ||
+		resp.StatusCode != http.StatusNoContent {
 		t.Errorf("%v", err)
 	}
 	all := r.messages("")
@@ -159,7 +164,13 @@ func TestTheNewestAreKept(t *testing.T) {
 
 func TestOnlyThisMachineIsListenedTo(t *testing.T) {
 	for _, addr := range []string{"0.0.0.0:0", ":0", "localhost:0", "example.com:80", "127.0.0.1"} {
-		if err := run(context.Background(), io.Discard, addr, fileSecret("")); err == nil || !strings.Contains(err.Error(), "this machine alone") {
+		if err := run(
+			context.Background(),
+			io.Discard,
+			addr,
+			fileSecret(""),
+		); err == nil ||
+			!strings.Contains(err.Error(), "this machine alone") {
 			t.Errorf("%s: %v", addr, err)
 		}
 	}

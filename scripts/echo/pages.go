@@ -24,6 +24,7 @@ type pages struct {
 	site  *web.Site
 }
 
+// newPages are the receiver, its pages and the list as JSON.
 func newPages(i *inbox, logger *slog.Logger) (http.Handler, error) {
 	site, err := web.New(web.Options{Service: "echo", Files: embedded, Logger: logger})
 	if err != nil {

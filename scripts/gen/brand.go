@@ -5,6 +5,7 @@ import (
 	"strings"
 )
 
+// brand is a row of table brand, with what other rows take from it.
 type brand struct {
 	id, partner int64
 	name        string
@@ -18,6 +19,7 @@ type brand struct {
 	theme int
 }
 
+// brand makes the row of an id: it is a pure function, as all that make rows.
 func (p *plan) brand(id int64) brand {
 	owner, _ := p.brandOwner.of(id)
 	firm := p.partner(owner)
@@ -31,9 +33,9 @@ func (p *plan) brand(id int64) brand {
 	if d.percent(6) { // a partner's brand abroad
 		r.lex = country(&d)
 	}
-	r.country = r.lex.country
+	r.country = r.lex.Country
 	stem := r.lex.stem(&d)
-	r.name = r.lex.after(stem.native, pick(&d, r.lex.brandNouns[c.theme]))
+	r.name = r.lex.after(stem.native, pick(&d, r.lex.BrandNouns[c.theme]))
 	switch n := d.below(100); {
 	case n < 4: // president stays ''
 	case n < 10:
@@ -60,6 +62,7 @@ func (p *plan) brand(id int64) brand {
 	return r
 }
 
+// write appends the row.
 func (r brand) write(b *batch) {
 	b.int(r.id)
 	b.int(r.partner)

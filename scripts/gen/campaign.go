@@ -101,11 +101,12 @@ type campaignRow struct {
 	created        stamp
 }
 
+// campaignRow makes the row of an id, with the counts of its applications and reviews.
 func (p *plan) campaignRow(id int64) campaignRow {
 	c := p.campaign(id)
 	b := p.brand(c.brand)
 	d := roll(p.seed, forCampaignText, id)
-	name := strings.NewReplacer("{b}", b.name, "{p}", pick(&d, b.lex.products[b.theme])).Replace(pick(&d, b.lex.campaigns))
+	name := strings.NewReplacer("{b}", b.name, "{p}", pick(&d, b.lex.Products[b.theme])).Replace(pick(&d, b.lex.Campaigns))
 	if id%37 == 11 {
 		name = odd(name, oddities[id/37%int64(len(oddities))], 300)
 	}
@@ -128,6 +129,7 @@ func (p *plan) campaignRow(id int64) campaignRow {
 	return r
 }
 
+// write appends the row.
 func (r campaignRow) write(b *batch) {
 	b.int(r.id)
 	b.int(r.partner)

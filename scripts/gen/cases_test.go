@@ -312,7 +312,8 @@ func checkCases(t *testing.T, d *dataset) {
 		}
 		// Partners are few: each oddity exists among brands and campaigns, not in each column.
 		if strings.HasPrefix(column.name, "campaign") || column.name == "brand_name" {
-			for _, part := range []string{"%", "_", "'", `"`, `\`, "<b>", "<script>", "{{toName}}", "=HYPERLINK", "Ignore previous instructions", "👩‍👩‍👧‍👦", "𠮷野家", "e\u0301", "שלום", "\u202e", "--"} {
+			for _, part := range []string{"%", "_", "'", `"`, `\`, "<b>", "<script>", "{{toName}}", "=HYPERLINK", "Ignore previous instructions",
+				"👩‍👩‍👧‍👦", "𠮷野家", "e\u0301", "שלום", "\u202e", "--"} {
 				holds("with "+part, func(s string) bool { return strings.Contains(s, part) })
 			}
 			holds("that begins with a space", func(s string) bool { return strings.HasPrefix(s, " ") })
@@ -324,7 +325,8 @@ func checkCases(t *testing.T, d *dataset) {
 		holds("with 4-byte characters", func(s string) bool {
 			return strings.ContainsFunc(s, func(r rune) bool { return r > 0xffff })
 		})
-		for script, part := range map[string]string{"Korean": "한", "Vietnamese": "ạ", "Japanese": "さくら", "Chinese": "金", "English": "B"} {
+		for script, part := range map[string]string{"Korean": "한", "Vietnamese": "ạ", "Japanese": "さくら", "Chinese": "金",
+			"English": "B"} {
 			if column.name == "member.nickname" || column.name == "brand.president" || script == "Vietnamese" {
 				continue
 			}
@@ -403,7 +405,15 @@ func TestSmallScaleHasTheCases(t *testing.T) {
 		count(&newestNotLast, last.id != rows[len(rows)-1].id)
 	}
 	if min(noOffers, noViews, boundary, future, newestNotLast, noCampaigns, noBrands) == 0 {
-		t.Errorf("without offers %d, views %d, at the boundary %d, future %d, late deposits %d, brands without campaigns %d, partners without brands %d",
-			noOffers, noViews, boundary, future, newestNotLast, noCampaigns, noBrands)
+		t.Errorf(
+			"without offers %d, views %d, at the boundary %d, future %d, late deposits %d, brands without campaigns %d, partners without brands %d",
+			noOffers,
+			noViews,
+			boundary,
+			future,
+			newestNotLast,
+			noCampaigns,
+			noBrands,
+		)
 	}
 }

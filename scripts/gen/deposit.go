@@ -1,5 +1,6 @@
 package main
 
+// deposit is a row of deposit_transaction: money that moved on a brand's account.
 type deposit struct {
 	id, brand       int64
 	kind            string
@@ -16,12 +17,14 @@ type ledger struct {
 	delayed map[int64]*deposit // by brand: booked already, but its id comes later
 }
 
+// account is the balance of one brand.
 type account struct {
 	balance int64
 	last    stamp
 	count   uint32
 }
 
+// newLedger opens an account for each brand, empty.
 func newLedger(p *plan) *ledger {
 	return &ledger{plan: p, brands: make([]account, p.brands), delayed: map[int64]*deposit{}}
 }
@@ -73,6 +76,7 @@ func (l *ledger) now(id int64) stamp {
 // liter is the unit of the amounts, in hundredths.
 const liter = 100
 
+// book makes the next transaction of a brand, so that each balance follows from the one before.
 func (l *ledger) book(brand, ordinal int64, created stamp) deposit {
 	a := &l.brands[brand-1]
 	d := roll(l.plan.seed, forDeposit, brand<<24|ordinal)
@@ -102,6 +106,7 @@ func (l *ledger) book(brand, ordinal int64, created stamp) deposit {
 	return r
 }
 
+// write appends the row.
 func (r deposit) write(b *batch) {
 	b.int(r.id)
 	b.int(r.brand)

@@ -44,6 +44,7 @@ const (
 	forSelection
 )
 
+// roll is the dice for one purpose and id.
 func roll(seed uint64, what purpose, id int64) dice {
 	var d dice
 	d.pcg.Seed(mix(seed^mix(uint64(what))), uint64(id))
@@ -70,6 +71,7 @@ func (d *dice) between(lo, hi int64) int64 { return lo + d.below(hi-lo+1) }
 // percent is true p times in a hundred.
 func (d *dice) percent(p int64) bool { return d.below(100) < p }
 
+// pick answers one element; each is as likely.
 func pick[T any](d *dice, list []T) T { return list[d.below(int64(len(list)))] }
 
 // heavy answers a weight with a long tail: most results are near the least, a few
@@ -88,6 +90,7 @@ type shuffle struct {
 	window int64 // 0: the whole range
 }
 
+// at is where a position goes.
 func (s shuffle) at(i int64) int64 {
 	if s.window == 0 {
 		return permute(s.key, s.n, i)
@@ -97,6 +100,7 @@ func (s shuffle) at(i int64) int64 {
 	return start + permute(s.key^mix(uint64(block)), min(s.window, s.n-start), i-start)
 }
 
+// permute is a bijection on [0, n), chosen by the key.
 func permute(key uint64, n, i int64) int64 {
 	if n < 2 {
 		return i
@@ -152,6 +156,7 @@ func share(total int64, weights []uint64, atLeastOne bool) shares {
 	return ends
 }
 
+// total is how many children there are.
 func (s shares) total() int64 {
 	if len(s) == 0 {
 		return 0

@@ -5,28 +5,22 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
-	"regexp"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
-	"golang.org/x/sync/errgroup"
 )
 
 // loader fills one database.
 type loader struct {
-	db          *sql.DB
-	config      *mysql.Config
-	connections int
-	batchBytes  int
+	db         *sql.DB
+	config     *mysql.Config
+	batchBytes int
 }
 
-// open connects and sets up what every session needs: exact literals and strict
+// open connects, over one connection, and sets up what it needs: exact literals and strict
 // values. The usual advice to switch unique_checks and foreign_key_checks off is not
-// followed: there is neither a foreign key nor a second unique key, so it saves
-// nothing, and with both off MariaDB locks an empty table for its bulk insert, on
-// which parallel connections then deadlock (measured).
-func open(ctx context.Context, dsn string, connections int) (*loader, error) {
+// followed: there is neither a foreign key nor a second unique key, so it saves nothing.
+func open(ctx context.Context, dsn string) (*loader, error) {
 	cfg, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, fmt.Errorf("--dsn: %w; want user:password@tcp(host:port)/database", err)
@@ -49,14 +43,13 @@ func open(ctx context.Context, dsn string, connections int) (*loader, error) {
 	} {
 		cfg.Params[name] = value
 	}
-	l := &loader{config: cfg, connections: connections, batchBytes: 1 << 20}
+	l := &loader{config: cfg, batchBytes: 1 << 20}
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("--dsn: %w", err)
 	}
 	l.db = sql.OpenDB(connector)
-	l.db.SetMaxOpenConns(connections)
-	l.db.SetMaxIdleConns(connections)
+	l.db.SetMaxOpenConns(1)
 	var packet int
 	if err := l.db.QueryRowContext(ctx, "SELECT @@max_allowed_packet").Scan(&packet); err != nil {
 		l.db.Close()
@@ -66,10 +59,11 @@ func open(ctx context.Context, dsn string, connections int) (*loader, error) {
 	return l, nil
 }
 
+// close ends the connections.
 func (l *loader) close() { l.db.Close() }
 
 // prepare leaves all tables there and empty, or says why not.
-func (l *loader) prepare(ctx context.Context, tables []table, schemaFile string, force bool) error {
+func (l *loader) prepare(ctx context.Context, tables []table, force bool) error {
 	there, err := l.strings(ctx, "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()")
 	if err != nil {
 		return err
@@ -97,9 +91,7 @@ func (l *loader) prepare(ctx context.Context, tables []table, schemaFile string,
 			strings.Join(filled, ", "))
 	}
 	if len(missing) > 0 {
-		if err := l.create(ctx, schemaFile); err != nil {
-			return err
-		}
+		return fmt.Errorf("database %s lacks %s: run deploy/source/schema.sql there first", l.config.DBName, strings.Join(missing, ", "))
 	}
 	narrow, err := l.strings(ctx, `SELECT DISTINCT CONCAT(table_name, ' in ', character_set_name) FROM information_schema.columns
 		WHERE table_schema = DATABASE() AND character_set_name NOT IN ('utf8mb4', 'ascii', 'binary') AND table_name IN (`+quoted(tables)+`)`)
@@ -117,98 +109,30 @@ func (l *loader) prepare(ctx context.Context, tables []table, schemaFile string,
 	return nil
 }
 
-var createTable = regexp.MustCompile(`(?m)^CREATE TABLE (?:IF NOT EXISTS )?`)
-
-// create runs the schema file for the tables that are missing. The file is the
-// operator's own and goes as a whole, so that no SQL has to be split here; this one
-// connection is the only one that takes more than one statement.
-func (l *loader) create(ctx context.Context, file string) error {
-	ddl, err := os.ReadFile(file)
-	if err != nil {
-		return fmt.Errorf("--schema: %w", err)
-	}
-	charset, err := l.strings(ctx, "SELECT @@character_set_database")
-	if err != nil {
-		return err
-	}
-	if charset[0] != "utf8mb4" {
-		return fmt.Errorf("database %s has the character set %s: run ALTER DATABASE %s CHARACTER SET utf8mb4 first", l.config.DBName, charset[0],
-			l.config.DBName)
-	}
-	cfg := l.config.Clone()
-	cfg.MultiStatements = true
-	connector, err := mysql.NewConnector(cfg)
-	if err != nil {
-		return err
-	}
-	db := sql.OpenDB(connector)
-	defer db.Close()
-	if _, err := db.ExecContext(ctx, createTable.ReplaceAllString(string(ddl), "CREATE TABLE IF NOT EXISTS ")); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return nil
-}
-
-// load fills one table. One goroutine makes the statements in key order, so that
-// the data cannot depend on the number of connections; these only carry them.
-func (l *loader) load(ctx context.Context, t table, loaded func(rows int64)) error {
-	full, empty := make(chan *batch), make(chan *batch, l.connections+1)
-	for range cap(empty) {
-		empty <- new(batch)
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		defer close(full)
-		return t.statements(l.batchBytes, func(b *batch) (*batch, error) {
-			if b != nil {
-				select {
-				case full <- b:
-				case <-ctx.Done():
-					return nil, ctx.Err()
-				}
-			}
-			select {
-			case next := <-empty:
-				return next, nil
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			}
-		})
+// load fills one table, in key order, with one INSERT statement after the other.
+func (l *loader) load(ctx context.Context, t table) error {
+	return t.statements(l.batchBytes, func(b *batch) error {
+		if _, err := l.db.ExecContext(ctx, string(b.buf)); err != nil {
+			return fmt.Errorf("%s: %w", t.name, err)
+		}
+		return nil
 	})
-	for range l.connections {
-		group.Go(func() error {
-			for b := range full {
-				if _, err := l.db.ExecContext(ctx, string(b.buf)); err != nil {
-					return fmt.Errorf("%s: %w", t.name, err)
-				}
-				loaded(b.rows)
-				empty <- b
-			}
-			return nil
-		})
-	}
-	return group.Wait()
 }
 
-// statements makes the table's INSERT statements of about size bytes each. swap
-// takes a full batch (at first none) and answers one to fill.
-func (t table) statements(size int, swap func(full *batch) (*batch, error)) error {
-	b, err := swap(nil)
-	if err != nil {
-		return err
-	}
+// statements makes the table's INSERT statements of about size bytes each, and hands each to send, which must not keep it.
+func (t table) statements(size int, send func(*batch) error) error {
+	var b batch
 	write := t.writer()
-	head := t.head()
-	b.begin(head)
+	b.begin(t.head())
 	for id := int64(1); id <= t.rows; id++ {
 		b.open()
-		write(b, id)
+		write(&b, id)
 		b.close()
 		if len(b.buf) >= size || id == t.rows {
-			if b, err = swap(b); err != nil {
+			if err := send(&b); err != nil {
 				return err
 			}
-			b.begin(head)
+			b.begin(t.head())
 		}
 	}
 	return nil
@@ -242,6 +166,7 @@ func (l *loader) strings(ctx context.Context, query string) ([]string, error) {
 	return list, rows.Err()
 }
 
+// quoted lists the tables' names as SQL literals.
 func quoted(tables []table) string {
 	names := make([]string, len(tables))
 	for i, t := range tables {

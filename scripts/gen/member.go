@@ -2,6 +2,7 @@ package main
 
 import "strconv"
 
+// member is a row of table member: a consumer, whom Hub never writes to.
 type member struct {
 	id              int64
 	nickname, email string
@@ -10,13 +11,14 @@ type member struct {
 	created         stamp
 }
 
+// member makes the row of an id.
 func (p *plan) member(id int64) member {
 	d := roll(p.seed, forMember, id)
 	lex := country(&d)
-	first, second := pick(&d, lex.nickFirst), pick(&d, lex.nickSecond)
+	first, second := pick(&d, lex.NickFirst), pick(&d, lex.NickSecond)
 	who := lex.person(&d)
 	r := member{
-		id: id, nickname: first + " " + second, country: lex.country,
+		id: id, nickname: first + " " + second, country: lex.Country,
 		email: who.given + "." + who.family + strconv.FormatInt(id, 10) + "@" +
 			pick(&d, []string{"member.example", "inbox.example", "post.example"}),
 		created: date(2016, 1, 1) + stamp(d.below(int64(opening-date(2016, 1, 1)))).whole(),
@@ -56,6 +58,7 @@ func (p *plan) trapEmail(id int64) (string, bool) {
 	return email, true
 }
 
+// swapCase turns letters to the other case: addresses are compared without it.
 func swapCase(s string) string {
 	b := []byte(s)
 	for i, c := range b {
@@ -66,6 +69,7 @@ func swapCase(s string) string {
 	return string(b)
 }
 
+// write appends the row.
 func (r member) write(b *batch) {
 	b.int(r.id)
 	b.text(r.nickname)
@@ -75,12 +79,14 @@ func (r member) write(b *batch) {
 	b.datetime(r.created)
 }
 
+// application is a row of campaign_application: a member who wants to take part.
 type application struct {
 	id, campaign, member int64
 	status               string
 	applied              stamp
 }
 
+// application makes the row of an id, for a campaign that exists.
 func (p *plan) application(id int64) application {
 	c, ordinal := p.appCampaign.of(id)
 	return p.applicationOf(id, c, ordinal)
@@ -113,6 +119,7 @@ func (p *plan) applicationOf(id, campaignID, ordinal int64) application {
 	return r
 }
 
+// write appends the row.
 func (r application) write(b *batch) {
 	b.int(r.id)
 	b.int(r.campaign)
@@ -121,6 +128,7 @@ func (r application) write(b *batch) {
 	b.datetime(r.applied)
 }
 
+// review is a row of table review: what a member wrote.
 type review struct {
 	id, campaign, member int64
 	rating               int64
@@ -141,7 +149,7 @@ func (p *plan) review(id int64) review {
 	if d.percent(10) {
 		lex = country(&d)
 	}
-	content := pick(&d, lex.reviews)
+	content := pick(&d, lex.Reviews)
 	switch n := d.below(100); {
 	case n < 5: // NULL
 	case n < 7:
@@ -154,6 +162,7 @@ func (p *plan) review(id int64) review {
 	return r
 }
 
+// write appends the row.
 func (r review) write(b *batch) {
 	b.int(r.id)
 	b.int(r.campaign)

@@ -5,6 +5,7 @@ import (
 	"strings"
 )
 
+// partner is a row of table partner: a company on the marketplace.
 type partner struct {
 	id         int64
 	name       string
@@ -16,22 +17,23 @@ type partner struct {
 	domain string // of its e-mail addresses
 }
 
+// partner makes the row of an id.
 func (p *plan) partner(id int64) partner {
 	d := roll(p.seed, forPartner, id)
 	lex := country(&d)
 	stem := lex.stem(&d)
-	name := strings.ReplaceAll(pick(&d, lex.firms), "*", lex.after(stem.native, pick(&d, lex.trades)))
+	name := strings.ReplaceAll(pick(&d, lex.Firms), "*", lex.after(stem.native, pick(&d, lex.Trades)))
 	if id%41 == 17 {
 		name = odd(name, oddities[id/41%int64(len(oddities))], 200)
 	}
 	r := partner{
-		id: id, name: cut(name, 200), country: lex.country, lex: lex,
+		id: id, name: cut(name, 200), country: lex.Country, lex: lex,
 		domain:  stem.ascii + strconv.FormatInt(id, 10) + ".example",
 		created: (firstPartner + stamp(d.below(int64(date(2020, 1, 1)-firstPartner)))).whole(),
 	}
 	if !d.percent(12) {
 		no := strconv.FormatInt(d.between(1_000_000_000, 9_999_999_999), 10)
-		if lex == &korean {
+		if lex.Country == "KR" {
 			no = no[:3] + "-" + no[3:5] + "-" + no[5:]
 		}
 		r.businessNo = some(no)
@@ -39,6 +41,7 @@ func (p *plan) partner(id int64) partner {
 	return r
 }
 
+// write appends the row.
 func (r partner) write(b *batch) {
 	b.int(r.id)
 	b.text(r.name)
@@ -103,10 +106,12 @@ var situations = []situation{
 	{"several contacts", []contact{{verified, ready, own}, {verified, ready, own}, {verified, leave, own}, {unverified, pending, own}}},
 }
 
+// situationOf is a partner's situation, which follows from the id alone, so that every scale has each.
 func situationOf(partnerID int64) situation {
 	return situations[(partnerID-1)%int64(len(situations))]
 }
 
+// admin is a row of partner_admin: a person who may be written to.
 type admin struct {
 	id, partner int64
 	name, email string
@@ -117,6 +122,7 @@ type admin struct {
 	created     stamp
 }
 
+// admin makes the row of an id.
 func (p *plan) admin(id int64) admin {
 	owner, ordinal := p.adminOwner.of(id)
 	firm := p.partner(owner)
@@ -132,7 +138,7 @@ func (p *plan) admin(id int64) admin {
 		r.name = odd(r.name, oddities[id/151%int64(len(oddities))], 100)
 	}
 	if !d.percent(25) {
-		r.position = some(pick(&d, firm.lex.positions))
+		r.position = some(pick(&d, firm.lex.Positions))
 	}
 	busy := roll(p.seed, forAdmin, -owner) // for the moments that contacts share
 	moment := today - 400*day + stamp(busy.below(int64(300*day))).whole()
@@ -147,6 +153,7 @@ func (p *plan) admin(id int64) admin {
 	return r
 }
 
+// adminDice is the dice for a partner's contact of that number.
 func (p *plan) adminDice(partner, ordinal int64) dice {
 	return roll(p.seed, forAdmin, partner<<8|ordinal)
 }
@@ -172,7 +179,7 @@ func (p *plan) adminEmail(partner, ordinal int64) string {
 	case 0:
 		return "marketing+" + who.given + n + "@" + firm.domain
 	case 1: // an apostrophe is legal in an address
-		if firm.lex.givenFirst {
+		if firm.lex.GivenFirst {
 			return "o'" + who.family + n + "@" + firm.domain
 		}
 	case 2, 3:
@@ -185,6 +192,7 @@ func (p *plan) adminEmail(partner, ordinal int64) string {
 	return who.given + "." + who.family + n + "@" + firm.domain
 }
 
+// write appends the row.
 func (r admin) write(b *batch) {
 	b.int(r.id)
 	b.int(r.partner)

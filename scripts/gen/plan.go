@@ -41,10 +41,12 @@ type relation struct {
 	shuffle shuffle
 }
 
+// relate makes a relation; window bounds how far children move (shuffle).
 func relate(s shares, seed uint64, what purpose, window int64) relation {
 	return relation{s, shuffle{key: mix(seed ^ mix(uint64(what))), n: s.total(), window: window}}
 }
 
+// rows is how many children there are.
 func (r relation) rows() int64 { return r.shares.total() }
 
 // of answers the parent of a child and the child's number within it, from 0.
@@ -61,6 +63,7 @@ const (
 	maxScale = 100
 )
 
+// newPlan makes the plan of a scale from 0.001 to 100. The number of rows grows with it, categories do not.
 func newPlan(scale float64, seed uint64) (*plan, error) {
 	if !(scale >= minScale && scale <= maxScale) {
 		return nil, fmt.Errorf("--scale %v: want a number from %v to %v", scale, minScale, maxScale)
@@ -114,6 +117,7 @@ func newPlan(scale float64, seed uint64) (*plan, error) {
 // countries and their weights in percent, in the order of lexicons.
 var countryWeights = []int64{58, 12, 11, 11, 8}
 
+// country draws the language of a country by its weight.
 func country(d *dice) *lexicon {
 	n := d.below(100)
 	for i, w := range countryWeights {

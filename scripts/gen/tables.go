@@ -13,6 +13,7 @@ type table struct {
 // head is what each INSERT statement starts with.
 func (t table) head() string { return "INSERT INTO " + t.name + " (" + t.columns + ") VALUES" }
 
+// row is a row of any table.
 type row interface{ write(b *batch) }
 
 // each makes a writer of a pure function from id to row.
@@ -22,6 +23,7 @@ func each[R row](make func(id int64) R) func() func(*batch, int64) {
 	}
 }
 
+// categoryRow is a row of table category.
 type categoryRow category
 
 func (r categoryRow) write(b *batch) {
@@ -30,6 +32,7 @@ func (r categoryRow) write(b *batch) {
 	b.int(r.order)
 }
 
+// categoryNameRow is a row of category_name.
 type categoryNameRow struct {
 	category int64
 	categoryName

@@ -27,6 +27,7 @@ func main() {
 	}
 }
 
+// command is the program's command line.
 func command() *cobra.Command {
 	var smtpAddr, webAddr, dir string
 	c := &cobra.Command{
@@ -45,6 +46,7 @@ func command() *cobra.Command {
 // stopLimit bounds the end of what is being taken or shown.
 const stopLimit = 5 * time.Second
 
+// run takes mails and serves their pages until ctx ends or a signal comes.
 func run(ctx context.Context, out io.Writer, smtpAddr, webAddr, dir string) error {
 	for _, addr := range []string{smtpAddr, webAddr} {
 		host, _, err := net.SplitHostPort(addr)

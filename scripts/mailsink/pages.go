@@ -34,6 +34,7 @@ type pages struct {
 	site *web.Site
 }
 
+// newPages are the list of mails, one mail with its parts, and its source as it came.
 func newPages(dir string, logger *slog.Logger) (http.Handler, error) {
 	site, err := web.New(web.Options{Service: "mailsink", Files: embedded, Logger: logger})
 	if err != nil {

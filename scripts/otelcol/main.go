@@ -39,6 +39,7 @@ func main() {
 	}
 }
 
+// factories are the components that deploy/otel/collector.yaml names, and no others.
 func factories() (f otelcol.Factories, err error) {
 	f.Telemetry = otelconftelemetry.NewFactory()
 	if f.Receivers, err = otelcol.MakeFactoryMap[receiver.Factory](otlpreceiver.NewFactory()); err != nil {

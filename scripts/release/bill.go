@@ -51,7 +51,10 @@ func writeBill(e edition, used map[string]module, path string) (int, error) {
 		Tools: &cdx.ToolsChoice{Components: &[]cdx.Component{{Type: cdx.ComponentTypeApplication, Name: "hub.internal/scripts/release"}}},
 		Component: &cdx.Component{BOMRef: name, Type: cdx.ComponentTypeApplication, Name: "hub/" + e.service, Version: e.version,
 			PackageURL: name, Licenses: named("Apache-2.0"), Hashes: &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: sum}},
-			Properties: &[]cdx.Property{{Name: "hub:revision", Value: e.revision}, {Name: "hub:image", Value: e.image()}}}}
+			Properties: &[]cdx.Property{{Name: "hub:revision", Value: e.revision}}}}
+	if e.deployed() {
+		*b.Metadata.Component.Properties = append(*b.Metadata.Component.Properties, cdx.Property{Name: "hub:image", Value: e.image()})
+	}
 	b.Components = &components
 	b.Dependencies = &[]cdx.Dependency{{Ref: name, Dependencies: &refs}}
 	var out bytes.Buffer
@@ -61,6 +64,8 @@ func writeBill(e edition, used map[string]module, path string) (int, error) {
 	return len(components), os.WriteFile(path, out.Bytes(), 0o644)
 }
 
+// component describes one module of the program: its package URL, licences and checksum. A module of Hub's own has
+// the version of the release, because it has none of its own.
 func component(e edition, m *debug.Module, used map[string]module) (cdx.Component, error) {
 	known, found := used[m.Path]
 	if !found {
@@ -92,6 +97,7 @@ func component(e edition, m *debug.Module, used map[string]module) (cdx.Componen
 	return c, nil
 }
 
+// named are licences by their SPDX names.
 func named(names ...string) *cdx.Licenses {
 	list := make(cdx.Licenses, len(names))
 	for i, name := range names {
@@ -110,9 +116,9 @@ func serial(sum string) string {
 // vulnerabilities is the check of known vulnerabilities, pinned.
 const vulnerabilities = "golang.org/x/vuln/cmd/govulncheck@v1.8.0"
 
-// vouch checks that the modules are what go.sum says, and that nothing they do is known to be vulnerable. Where the database of
+// checkModules checks that the modules are what go.sum says, and that nothing they do is known to be vulnerable. Where the database of
 // vulnerabilities cannot be reached it says so: that is no finding, and no clean bill either.
-func vouch(ctx context.Context, e edition, out io.Writer) error {
+func checkModules(ctx context.Context, e edition, out io.Writer) error {
 	if b, err := e.command(ctx, "mod", "verify").CombinedOutput(); err != nil {
 		return fmt.Errorf("go mod verify: %w: %s", err, b)
 	}
@@ -121,13 +127,14 @@ func vouch(ctx context.Context, e edition, out io.Writer) error {
 		fmt.Fprintf(out, "known vulnerabilities: NOT CHECKED, the database does not answer: %v\n", err)
 		return nil
 	}
-	if b, err := e.command(ctx, "run", vulnerabilities, "-db", database, "./cmd/"+e.service).CombinedOutput(); err != nil {
+	if b, err := e.command(ctx, "run", vulnerabilities, "-db", database, e.mainPackage()).CombinedOutput(); err != nil {
 		return fmt.Errorf("govulncheck: %w: %s", err, b)
 	}
 	fmt.Fprintln(out, "known vulnerabilities: none that the program reaches")
 	return nil
 }
 
+// reachable tells within five seconds whether the database of vulnerabilities answers.
 func reachable(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

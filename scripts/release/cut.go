@@ -1,5 +1,13 @@
 package main
 
+// A release is a tag services/NAME/vX.Y.Z of a commit on the trunk. What the tag promises is
+// checked in this order, and the tag is set last: the tree is clean, the version is later than
+// all before, the service's CHANGELOG and the manifests name it (ready); the service's tests pass
+// alone, without the workspace; two builds with different caches are the same bytes (reproduces);
+// every module has a permitted licence and none is known to be vulnerable (makeBill); the image
+// builds. Nothing is pushed: a person does that, and anybody can compare what was released with
+// what the tag's files make (the command digest).
+
 import (
 	"context"
 	"errors"
@@ -20,24 +28,28 @@ const trunk = "main"
 
 var released = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$`)
 
-// cut releases one service: it checks all that a release stands for, builds the program twice, the image and the bill of materials,
-// and sets the tag last, so that what fails leaves none. Nothing is pushed.
+// cut releases one service or the client: it checks all that a release stands for, builds the program twice, the image of a service and
+// the bill of materials, and sets the tag last, so that what fails leaves none. Nothing is pushed.
 func cut(ctx context.Context, service, version string, out, progress io.Writer) error {
 	r := repository{root: "."}
 	if err := r.ready(ctx, service, version); err != nil {
-		return err
-	}
-	builder, err := findBuilder(ctx)
-	if err != nil {
 		return err
 	}
 	e, err := r.edition(ctx, service, version)
 	if err != nil {
 		return err
 	}
-	return r.cut(ctx, e, builder, out, progress)
+	var b builder
+	if e.deployed() {
+		if b, err = findBuilder(ctx); err != nil {
+			return err
+		}
+	}
+	return r.cut(ctx, e, b, out, progress)
 }
 
+// cut does the work of the command, with a builder and an edition that a test may choose. The tag is the last
+// step.
 func (r repository) cut(ctx context.Context, e edition, b builder, out, progress io.Writer) error {
 	fmt.Fprintf(out, "testing %s alone\n", e.service)
 	test := e.command(ctx, "test", "./...")
@@ -47,33 +59,33 @@ func (r repository) cut(ctx context.Context, e edition, b builder, out, progress
 		return fmt.Errorf("the tests of %s: %w", e.service, err)
 	}
 	fmt.Fprintf(out, "building %s %s twice\n", e.service, e.version)
-	if err := e.lay(ctx); err != nil {
+	if err := e.layOut(ctx); err != nil {
 		return err
 	}
-	if err := r.again(ctx, e); err != nil {
+	if err := r.reproduces(ctx, e); err != nil {
 		return err
 	}
 	if err := makeBill(ctx, e, out); err != nil {
 		return err
 	}
-	if err := b.image(ctx, e, progress); err != nil {
-		return err
+	made := e.program()
+	if e.deployed() {
+		made = e.image()
+		if err := b.image(ctx, e, progress); err != nil {
+			return err
+		}
 	}
 	tag := "services/" + e.service + "/" + e.version
 	if _, err := r.git(ctx, "tag", "--annotate", "--message", e.service+" "+e.version, tag); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "made %s and tagged %s; nothing is pushed: git push origin %s\n", e.image(), tag, tag)
+	fmt.Fprintf(out, "made %s and tagged %s; nothing is pushed: git push origin %s\n", made, tag, tag)
 	return nil
 }
 
 // ready names everything that keeps the service from being released.
 func (r repository) ready(ctx context.Context, service, version string) error {
-	list, err := inventory.Load(r.root)
-	if err != nil {
-		return fmt.Errorf("%w; run it at the root of the repository", err)
-	}
-	if _, err := list.Find(service); err != nil {
+	if err := r.knows(service); err != nil {
 		return err
 	}
 	if !released.MatchString(version) {
@@ -81,18 +93,31 @@ func (r repository) ready(ctx context.Context, service, version string) error {
 	}
 	var errs []error
 	for _, check := range []func() error{
-		func() error { return r.settled(ctx) },
-		func() error { return r.free(ctx, service, version) },
-		func() error { return r.told(service, version) },
-		func() error { return r.shown(service, version) },
+		func() error { return r.isClean(ctx) },
+		func() error { return r.isLater(ctx, service, version) },
+		func() error { return r.inChangelog(service, version) },
+		func() error { return r.inManifests(service, version) },
 	} {
 		errs = append(errs, check())
 	}
 	return errors.Join(errs...)
 }
 
-// settled tells whether the tree is what the trunk's last commit holds.
-func (r repository) settled(ctx context.Context) error {
+// knows returns an error unless service is one of the list or the client.
+func (r repository) knows(service string) error {
+	list, err := inventory.Load(r.root)
+	if err != nil {
+		return fmt.Errorf("%w; run it at the root of the repository", err)
+	}
+	if service == inventory.Client {
+		return nil
+	}
+	_, err = list.Find(service)
+	return err
+}
+
+// isClean tells whether the tree is what the trunk's last commit holds.
+func (r repository) isClean(ctx context.Context) error {
 	branch, err := r.git(ctx, "branch", "--show-current")
 	if err != nil {
 		return err
@@ -111,8 +136,8 @@ func (r repository) settled(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// free tells whether the version is later than those that were released.
-func (r repository) free(ctx context.Context, service, version string) error {
+// isLater tells whether the version is later than those that were released.
+func (r repository) isLater(ctx context.Context, service, version string) error {
 	tags, err := r.tags(ctx, service)
 	if err != nil {
 		return err
@@ -125,8 +150,8 @@ func (r repository) free(ctx context.Context, service, version string) error {
 	return nil
 }
 
-// told tells whether the service's CHANGELOG says what the version is, before all others.
-func (r repository) told(service, version string) error {
+// inChangelog tells whether the service's CHANGELOG says what the version is, before all others.
+func (r repository) inChangelog(service, version string) error {
 	path := filepath.Join("services", service, "CHANGELOG.md")
 	b, err := os.ReadFile(filepath.Join(r.root, path))
 	if err != nil {
@@ -148,8 +173,12 @@ func (r repository) told(service, version string) error {
 	return nil
 }
 
-// shown tells whether the manifests of the commit run the version: who applies those of the tag runs what the tag is of.
-func (r repository) shown(service, version string) error {
+// inManifests tells whether the manifests of the commit run the version: who applies those of the tag runs what the tag is of.
+// No manifest runs the client.
+func (r repository) inManifests(service, version string) error {
+	if service == inventory.Client {
+		return nil
+	}
 	version = strings.TrimPrefix(version, "v")
 	image := inventory.Service{Name: service}.Image(version)
 	var errs []error
@@ -168,8 +197,8 @@ func (r repository) shown(service, version string) error {
 	return errors.Join(errs...)
 }
 
-// again builds the commit elsewhere, with an empty cache, and compares.
-func (r repository) again(ctx context.Context, e edition) error {
+// reproduces builds the commit elsewhere, with an empty cache, and compares.
+func (r repository) reproduces(ctx context.Context, e edition) error {
 	first, err := digest(e.program())
 	if err != nil {
 		return err

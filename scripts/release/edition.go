@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -18,7 +19,7 @@ import (
 	"hub.internal/pkg/inventory"
 )
 
-// edition is what is built: one service, of the sources below root, at a version.
+// edition is what is built: one service or the client, of the sources below root, at a version.
 type edition struct {
 	root, service string
 	// version is that of the tag, as v1.2.3, or inventory.Development.
@@ -54,19 +55,41 @@ func (e edition) plain() string { return strings.TrimPrefix(e.version, "v") }
 // image is the image's name.
 func (e edition) image() string { return inventory.Service{Name: e.service}.Image(e.plain()) }
 
+// dir is where everything that is made of the service lies.
 func (e edition) dir() string { return filepath.Join(e.root, "bin", "release", e.service) }
 
 // stage is the directory that stands for the Dockerfile's stage build.
 func (e edition) stage() string { return filepath.Join(e.dir(), "root") }
 
-func (e edition) program() string { return filepath.Join(e.stage(), "out", "service") }
+// deployed tells whether what is released runs in an image. The client is a program that people start: it has none.
+func (e edition) deployed() bool { return e.service != inventory.Client }
+
+// program is the built program: of a service at its place among the image's files.
+func (e edition) program() string {
+	if !e.deployed() {
+		return filepath.Join(e.dir(), path.Base(inventory.ClientProgram))
+	}
+	return filepath.Join(e.stage(), "out", "service")
+}
+
+// mainPackage is the package of the program, below the module.
+func (e edition) mainPackage() string {
+	if !e.deployed() {
+		return "./cmd/" + path.Base(inventory.ClientProgram)
+	}
+	return "./cmd/" + e.service
+}
 
 // module is the folder of the service's Go module.
 func (e edition) module() string { return filepath.Join(e.root, "services", e.service) }
 
 // flags are those of deploy/Dockerfile. The version control's stamp would differ between a clone and a copy of the same sources.
 func (e edition) flags() []string {
-	list := []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X hub.internal/pkg/service.release=" + e.version}
+	version := "hub.internal/pkg/service.release"
+	if !e.deployed() {
+		version = "main.release"
+	}
+	list := []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X " + version + "=" + e.version}
 	if e.quick {
 		list = list[1:]
 	}
@@ -85,15 +108,23 @@ func (e edition) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // build makes the program at path, which is absolute.
 func (e edition) build(ctx context.Context, path string) error {
-	args := append(append([]string{"build"}, e.flags()...), "-o", path, "./cmd/"+e.service)
+	args := append(append([]string{"build"}, e.flags()...), "-o", path, e.mainPackage())
 	if out, err := e.command(ctx, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("%s does not build alone: %w: %s", e.service, err, out)
 	}
 	return nil
 }
 
-// lay makes the files of the image, from the moment of the commit and readable for all.
-func (e edition) lay(ctx context.Context) error {
+// layOut makes the files of the image, from the moment of the commit and readable for all; of the client it makes the program
+// alone.
+func (e edition) layOut(ctx context.Context) error {
+	if !e.deployed() {
+		path, err := filepath.Abs(e.program())
+		if err != nil {
+			return err
+		}
+		return e.build(ctx, path)
+	}
 	stage, err := filepath.Abs(e.stage())
 	if err != nil {
 		return err

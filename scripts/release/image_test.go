@@ -24,7 +24,9 @@ import (
 func buildah(t *testing.T) builder {
 	t.Helper()
 	if !newBuildah().able(t.Context()) {
-		t.Skip("no image is built: there is no buildah of 1.28 or later here (`go run ./scripts/stack install --images` installs what the system has)")
+		t.Skip(
+			"no image is built: there is no buildah of 1.28 or later here (`go run ./scripts/stack install --images` installs what the system has)",
+		)
 	}
 	dir := t.TempDir()
 	b := newBuildah("--root="+filepath.Join(dir, "root"), "--runroot="+filepath.Join(dir, "run"), "--storage-driver=vfs")
@@ -58,7 +60,7 @@ func TestImage(t *testing.T) {
 	var made [2]string
 	for i := range made {
 		var log bytes.Buffer
-		if err := e.lay(t.Context()); err != nil {
+		if err := e.layOut(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.image(t.Context(), e, &log); err != nil {
@@ -77,7 +79,13 @@ func TestImage(t *testing.T) {
 		}
 	}
 	// Without a registry and without localhost/: Docker's engine and containerd know it as docker.io/hub/authoring:0.2.0 then, as a pod does.
-	if says, err := exec.Command("tar", "-xOf", archive, "manifest.json").Output(); err != nil || !regexp.MustCompile(`"(docker\.io/)?hub/authoring:0\.2\.0"`).Match(says) {
+	if says, err := exec.Command(
+		"tar",
+		"-xOf",
+		archive,
+		"manifest.json",
+	).Output(); err != nil ||
+		!regexp.MustCompile(`"(docker\.io/)?hub/authoring:0\.2\.0"`).Match(says) {
 		t.Errorf("the file says of itself: %v %s", err, says)
 	}
 	var inspected struct {
@@ -96,12 +104,14 @@ func TestImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := inspected.OCIv1.Config
-	if c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/service"}) || !slices.Equal(c.Cmd, []string{"serve"}) || len(c.ExposedPorts) != 2 ||
+	if c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/service"}) || !slices.Equal(c.Cmd, []string{"serve"}) ||
+		len(c.ExposedPorts) != 2 ||
 		!slices.Contains(c.Env, "HUB_CATALOG=/etc/hub/catalog.json") {
 		t.Errorf("%+v", c)
 	}
 	created := e.at.UTC().Format("2006-01-02T15:04:05Z")
-	for name, want := range map[string]string{"title": "hub/authoring", "version": "0.2.0", "revision": e.revision, "created": created, "source": e.source, "licenses": "Apache-2.0"} {
+	for name, want := range map[string]string{"title": "hub/authoring", "version": "0.2.0", "revision": e.revision, "created": created,
+		"source": e.source, "licenses": "Apache-2.0"} {
 		if got := c.Labels["org.opencontainers.image."+name]; got != want {
 			t.Errorf("%s is %q, not %q", name, got, want)
 		}
@@ -140,7 +150,8 @@ func overlay(t *testing.T, root string) string {
 	return dir
 }
 
-// confined runs $ROOT/service in a root that nobody can write to, but for /tmp, as uid 65532 without capabilities and without a way to get some.
+// confined runs $ROOT/service in a root that nobody can write to, but for /tmp, as uid 65532 without capabilities and
+// without a way to get some.
 const confined = `set -e
 mount --bind "$ROOT" "$ROOT"
 mount -o remount,bind,ro "$ROOT"
@@ -151,7 +162,17 @@ exec setpriv --no-new-privs chroot --groups= --userspec=65532:65532 "$ROOT" /ser
 // runConfined migrates and serves from the files of an image, with a real store. No container runtime works everywhere, so this is
 // what one would do, with the programs of util-linux and coreutils.
 func runConfined(t *testing.T, rootfs string) {
-	if out, err := exec.Command("unshare", "--mount", "setpriv", "--no-new-privs", "mount", "-t", "tmpfs", "tmpfs", rootfs).CombinedOutput(); err != nil {
+	if out, err := exec.Command(
+		"unshare",
+		"--mount",
+		"setpriv",
+		"--no-new-privs",
+		"mount",
+		"-t",
+		"tmpfs",
+		"tmpfs",
+		rootfs,
+	).CombinedOutput(); err != nil {
 		t.Skipf("the image is not run: this machine allows no mounts: %v: %s", err, out)
 	}
 	for _, dir := range []string{"proc", "tmp"} { // which a runtime makes
@@ -171,10 +192,27 @@ func runConfined(t *testing.T, rootfs string) {
 	log := &hubtest.Buffer{}
 	start := func(args ...string) *localserver.Process {
 		t.Helper()
-		env := append([]string{"PATH=" + os.Getenv("PATH"), "ROOT=" + rootfs, "HUB_CATALOG=/etc/hub/catalog.json", fmt.Sprintf("HUB_ADDR=127.0.0.1:%d", port), fmt.Sprintf("HUB_OPS_ADDR=127.0.0.1:%d", ops),
-			"HUB_MIGRATE_URL=" + store.OwnerURL, "HUB_WRITE_STORE_URL=" + store.URL("authoring"), "HUB_DISCOVERY=static", "HUB_STATIC=query=127.0.0.1:1"},
+		env := append(
+			[]string{
+				"PATH=" + os.Getenv("PATH"),
+				"ROOT=" + rootfs,
+				"HUB_CATALOG=/etc/hub/catalog.json",
+				fmt.Sprintf("HUB_ADDR=127.0.0.1:%d", port),
+				fmt.Sprintf("HUB_OPS_ADDR=127.0.0.1:%d", ops),
+				"HUB_MIGRATE_URL=" + store.OwnerURL,
+				"HUB_WRITE_STORE_URL=" + store.URL("authoring"),
+				"HUB_DISCOVERY=static",
+				"HUB_STATIC=query=127.0.0.1:1",
+			},
 			callertest.Environ("authoring", "authoring", "query", "gateway")...)
-		p, err := localserver.StartProgram(localserver.Program{Path: "/usr/bin/unshare", Args: append([]string{"--mount", "sh", "-c", confined, "sh"}, args...), Env: env, Output: log})
+		p, err := localserver.StartProgram(
+			localserver.Program{
+				Path:   "/usr/bin/unshare",
+				Args:   append([]string{"--mount", "sh", "-c", confined, "sh"}, args...),
+				Env:    env,
+				Output: log,
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -214,7 +252,8 @@ func runConfined(t *testing.T, rootfs string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`Uid:(\t65532){4}`, `Gid:(\t65532){4}`, `Groups:\t\s*`, `CapInh:\t0+`, `CapPrm:\t0+`, `CapEff:\t0+`, `CapAmb:\t0+`, `NoNewPrivs:\t1`} {
+	for _, want := range []string{`Uid:(\t65532){4}`, `Gid:(\t65532){4}`, `Groups:\t\s*`, `CapInh:\t0+`, `CapPrm:\t0+`, `CapEff:\t0+`,
+		`CapAmb:\t0+`, `NoNewPrivs:\t1`} {
 		if !regexp.MustCompile(`(?m)^` + want + `$`).Match(status) {
 			t.Errorf("it does not run with %s:\n%s", want, status)
 		}

@@ -17,8 +17,8 @@ import (
 	"hub.internal/pkg/inventory"
 )
 
-// permitted are the licences that a service may use code under, by their SPDX names. MPL-2.0 asks for the sources of its own files
-// where they were changed: Hub changes none.
+// permitted are the licences that a program of a release may use code under, by their SPDX names. MPL-2.0 asks for the sources of its
+// own files where they were changed: Hub changes none.
 var permitted = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "MPL-2.0", "Unlicense"}
 
 // module is a module that a program is made of.
@@ -33,7 +33,7 @@ func (m module) own() bool { return strings.HasPrefix(m.Path, "hub.internal/") }
 // modules are those that the program of a service has packages of, by their paths.
 func modules(ctx context.Context, root, service string) (map[string]module, error) {
 	e := edition{root: root, service: service}
-	out, err := e.command(ctx, "list", "-deps", "-json=Module", "./cmd/"+service).Output()
+	out, err := e.command(ctx, "list", "-deps", "-json=Module", e.mainPackage()).Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list in %s: %w", e.module(), err)
 	}
@@ -102,6 +102,7 @@ func allowed(used map[string]module) error {
 	return errors.Join(errs...)
 }
 
+// sorted lists modules by their paths, so that messages come in a fixed order.
 func sorted(used map[string]module) []module {
 	list := make([]module, 0, len(used))
 	for _, m := range used {
@@ -111,15 +112,15 @@ func sorted(used map[string]module) []module {
 	return list
 }
 
-// licences checks all services.
+// licences checks all services and the client.
 func licences(ctx context.Context, root string, out io.Writer) error {
 	services, err := inventory.Load(root)
 	if err != nil {
 		return err
 	}
 	all := map[string]module{}
-	for _, s := range services {
-		used, err := modules(ctx, root, s.Name)
+	for _, name := range append(services.Names(), inventory.Client) {
+		used, err := modules(ctx, root, name)
 		if err != nil {
 			return err
 		}

@@ -1,13 +1,15 @@
-// Command release makes what a service is released as: its program, its image, its bill of materials, and the tag. Run it at the
-// root of the repository; make image, make sbom and make release do.
+// Command release makes what a service is released as: its program, its image, its bill of materials, and the tag. The client
+// (services/client) is released in the same way, without an image. Run it at the root of the repository; make image, make sbom and
+// make release do.
 //
 //	go run ./scripts/release image query             the image hub/query:dev of the working tree; with --archive, a file of it
 //	go run ./scripts/release sbom query              the bill of materials of the same program
 //	go run ./scripts/release cut query v1.2.3        everything that a release needs, and the tag services/query/v1.2.3
 //	go run ./scripts/release digest query v1.2.3     the SHA-256 of the program that the tag's files make
-//	go run ./scripts/release licences                whether all services use only what they may
+//	go run ./scripts/release licences                whether all programs use only what they may
 //
-// What it makes lies in bin/release/SERVICE: root/out, the files of the image, and sbom.cdx.json. It pushes nothing.
+// What it makes lies in bin/release/SERVICE: root/out, the files of the image, or the client's program hub, and sbom.cdx.json. It
+// pushes nothing.
 package main
 
 import (
@@ -44,7 +46,7 @@ func root() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := e.lay(c.Context()); err != nil {
+				if err := e.layOut(c.Context()); err != nil {
 					return err
 				}
 				return makeBill(c.Context(), e, c.OutOrStdout())
@@ -66,6 +68,7 @@ func root() *cobra.Command {
 	return c
 }
 
+// imageCommand is the command behind make image.
 func imageCommand() *cobra.Command {
 	var archive string
 	c := &cobra.Command{Use: "image SERVICE", Short: "Build the image of one service from the working tree", Args: cobra.ExactArgs(1),
@@ -73,6 +76,9 @@ func imageCommand() *cobra.Command {
 			e, err := working(c.Context(), args[0])
 			if err != nil {
 				return err
+			}
+			if !e.deployed() {
+				return fmt.Errorf("the %s has no image: make up builds %s as bin/%s", e.service, inventory.ClientProgram, filepath.Base(e.program()))
 			}
 			return makeImage(c.Context(), e, archive, c.OutOrStdout(), c.ErrOrStderr())
 		}}
@@ -83,11 +89,7 @@ func imageCommand() *cobra.Command {
 // working is the edition of what lies in the working tree.
 func working(ctx context.Context, service string) (edition, error) {
 	r := repository{root: "."}
-	list, err := inventory.Load(r.root)
-	if err != nil {
-		return edition{}, fmt.Errorf("%w; run it at the root of the repository", err)
-	}
-	if _, err := list.Find(service); err != nil {
+	if err := r.knows(service); err != nil {
 		return edition{}, err
 	}
 	return r.edition(ctx, service, inventory.Development)
@@ -99,7 +101,7 @@ func makeImage(ctx context.Context, e edition, archive string, out, progress io.
 	if err != nil {
 		return err
 	}
-	if err := e.lay(ctx); err != nil {
+	if err := e.layOut(ctx); err != nil {
 		return err
 	}
 	sum, err := digest(e.program())
@@ -120,6 +122,8 @@ func makeImage(ctx context.Context, e edition, archive string, out, progress io.
 	return nil
 }
 
+// makeBill checks licences, checksums and known vulnerabilities, then writes the bill of materials. A licence that
+// is not permitted, or unknown, is an error.
 func makeBill(ctx context.Context, e edition, out io.Writer) error {
 	used, err := modules(ctx, e.root, e.service)
 	if err != nil {
@@ -128,7 +132,7 @@ func makeBill(ctx context.Context, e edition, out io.Writer) error {
 	if err := allowed(used); err != nil {
 		return err
 	}
-	if err := vouch(ctx, e, out); err != nil {
+	if err := checkModules(ctx, e, out); err != nil {
 		return err
 	}
 	path := filepath.Join(e.dir(), "sbom.cdx.json")

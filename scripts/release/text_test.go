@@ -31,41 +31,46 @@ func TestChapters(t *testing.T) {
 	}
 }
 
-// TestEachServiceHasAChangelog that can be read. What it names as the last release is what Kubernetes is told to run.
+// TestEachServiceHasAChangelog, and the client has one, that can be read. What it names as the last release is what
+// Kubernetes is told to run.
 func TestEachServiceHasAChangelog(t *testing.T) {
 	root := hubtest.Root(t)
 	list, err := inventory.Load(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range list {
-		b, err := os.ReadFile(filepath.Join(root, "services", s.Name, "CHANGELOG.md"))
+	for _, name := range append(list.Names(), inventory.Client) {
+		b, err := os.ReadFile(filepath.Join(root, "services", name, "CHANGELOG.md"))
 		if err != nil {
 			t.Error(err)
 			continue
 		}
 		told, err := chapters(string(b))
-		if err != nil || !strings.HasPrefix(string(b), "# Changelog of "+s.Name+"\n") {
-			t.Errorf("%s: %v %+v", s.Name, err, told)
+		if err != nil || !strings.HasPrefix(string(b), "# Changelog of "+name+"\n") {
+			t.Errorf("%s: %v %+v", name, err, told)
 		}
 		if len(told) > 0 && told[0].version == "Unreleased" {
 			told = told[1:]
 		}
 		if len(told) == 0 {
-			t.Errorf("%s was never released", s.Name)
+			t.Errorf("%s was never released", name)
 			continue
 		}
-		if err := (repository{root: root}).shown(s.Name, "v"+told[0].version); err != nil {
+		if err := (repository{root: root}).inManifests(name, "v"+told[0].version); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
 func TestLicences(t *testing.T) {
-	const zero = "Permission to use, copy, modify, and/or distribute this software for any purpose with or without fee is hereby granted.\n\n" +
-		"THE SOFTWARE IS PROVIDED \"AS IS\" AND THE AUTHOR DISCLAIMS ALL WARRANTIES WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF MERCHANTABILITY " +
-		"AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES WHATSOEVER RESULTING FROM " +
-		"LOSS OF USE, DATA OR PROFITS, WHETHER IN AN ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE."
+	const zero = "Permission to use, copy, modify, and/or distribute this software for any purpose with or without fee " +
+		"is hereby granted.\n\n" +
+		"THE SOFTWARE IS PROVIDED \"AS IS\" AND THE AUTHOR DISCLAIMS ALL WARRANTIES WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED " +
+		"WARRANTIES OF MERCHANTABILITY " +
+		"AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR ANY SPECIAL, DIRECT, INDIRECT, " +
+		"OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES WHATSOEVER RESULTING FROM " +
+		"LOSS OF USE, DATA OR PROFITS, WHETHER IN AN ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, " +
+		"ARISING OUT OF OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE."
 	apache, err := os.ReadFile(filepath.Join(hubtest.Root(t), "LICENSE"))
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +99,8 @@ func TestLicences(t *testing.T) {
 
 func TestPublic(t *testing.T) {
 	for address, want := range map[string]string{
-		"https://user:secret@git.example.com/hub.git": "https://git.example.com/hub.git", "git@git.example.com:hub.git": "git@git.example.com:hub.git", "/srv/hub": "/srv/hub",
+		"https://user:secret@git.example.com/hub.git": "https://git.example.com/hub.git",
+		"git@git.example.com:hub.git":                 "git@git.example.com:hub.git", "/srv/hub": "/srv/hub",
 	} {
 		if got := public(address); got != want {
 			t.Errorf("%s: %s", address, got)

@@ -19,16 +19,19 @@ const (
 	// applyLimit is how long servers and services may take to be started once: a crash
 	// recovery, or a drain of calls in flight.
 	applyLimit = 2 * time.Minute
+	// pollPause is between two looks at something that is waited for.
+	pollPause = 20 * time.Millisecond
 	// stopLimit covers the grace of each layer.
 	stopLimit = 2 * time.Minute
 )
 
-// errDeaf says that the supervisor lives but does not react.
-var errDeaf = errors.New("the supervisor does not react")
+// errUnresponsive says that the supervisor lives but does not react.
+var errUnresponsive = errors.New("the supervisor does not react")
 
 // pid is the living supervisor, or 0.
 func (c control) pid() (int, error) { return lockHolder(c.layout.supervisorLock()) }
 
+// status is what the supervisor has written last; the zero value before its first word.
 func (c control) status() (s status, err error) {
 	err = readJSON(c.layout.status(), &s)
 	return s, err
@@ -54,7 +57,7 @@ func (c control) run(ctx context.Context, p plan) (status, error) {
 	}
 	err = c.await(ctx, answerLimit, exited, func(s status) bool { return s.PID == pid && s.Seen >= p.Generation })
 	if errors.Is(err, context.DeadlineExceeded) {
-		return status{}, errDeaf
+		return status{}, errUnresponsive
 	}
 	if err != nil {
 		return status{}, err
@@ -138,6 +141,7 @@ func (c control) kill(ctx context.Context) error {
 	return c.awaitEnd(limited)
 }
 
+// awaitEnd waits until the kernel has dropped the supervisor's lock, which it does however the process ends.
 func (c control) awaitEnd(ctx context.Context) error {
 	return poll(ctx, nil, func() (bool, error) {
 		pid, err := c.pid()
@@ -147,7 +151,7 @@ func (c control) awaitEnd(ctx context.Context) error {
 
 // poll asks every few milliseconds until the answer is yes, an error, or ctx ends.
 func poll(ctx context.Context, exited <-chan error, ask func() (bool, error)) error {
-	tick := time.NewTicker(20 * time.Millisecond)
+	tick := time.NewTicker(pollPause)
 	defer tick.Stop()
 	for {
 		if yes, err := ask(); yes || err != nil {

@@ -16,6 +16,7 @@ var outputs = []string{
 	"HUB_MAIL_DIR", "HUB_PGSIM_URL", "HUB_ECHO_URL", "HUB_PIDS",
 }
 
+// isOutput tells whether dev.env holds the variable.
 func isOutput(name string) bool {
 	for _, o := range outputs {
 		if o == name {
@@ -39,7 +40,7 @@ func devEnv(e environment) map[string]string {
 	if e.options.sourceDSN == "" {
 		values["HUB_SOURCE_ADMIN_DSN"] = e.sampleDSN(ownerOfSample)
 	}
-	for _, k := range devKeys {
+	for _, k := range devKeys() {
 		if issued, ok := e.state.Keys[k.name]; ok {
 			values[k.variable] = issued.Key
 		}

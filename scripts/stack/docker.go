@@ -47,7 +47,7 @@ func composeKeys(l layout) error {
 		return err
 	}
 	e := environment{layout: l, state: st, services: services}
-	files := map[string]string{"trusted": e.trusted()}
+	files := map[string]string{"trusted": e.stack().Trusted()}
 	for _, s := range services {
 		files[s.Name] = st.signing(s.Name).Key
 	}

@@ -11,25 +11,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"github.com/spf13/cobra"
 )
 
-// doctorCommand asks each service's own doctor, with the settings that the stack gives the service.
-func doctorCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "doctor", Short: "Check the settings of every service against what they name, a line each", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := findLayout()
-			if err != nil {
-				return err
-			}
-			return doctor(c.Context(), l, c.OutOrStdout())
-		},
-	}
-}
-
-// doctor prints what the services' doctors say, service by service; they look at the same time.
+// doctor asks each service's own doctor, with the settings that the stack gives the service, and prints what they say, service by
+// service; they look at the same time.
 func doctor(ctx context.Context, l layout, out io.Writer) error {
 	var p plan
 	if err := readJSON(l.plan(), &p); err != nil {

@@ -40,7 +40,8 @@ func TestDoctorOfTheStack(t *testing.T) {
 	out.Reset()
 	err := doctor(t.Context(), c.layout, &out)
 	want := "query           ok     doctor of its own\nauth            ok     first\nauth            wrong  second\n" +
-		"admin           wrong  program: exit status 2: panic: nil\npayments        wrong  program: fork/exec /nowhere: no such file or directory\n"
+		"admin           wrong  program: exit status 2: panic: nil\npayments        wrong  program: fork/exec /nowhere: " +
+		"no such file or directory\n"
 	if err == nil || out.String() != want {
 		t.Errorf("%v\n%s", err, &out)
 	}

@@ -9,6 +9,7 @@ import (
 	"hub.internal/pkg/localserver"
 )
 
+// down stops everything that the supervisor runs. It succeeds where nothing runs.
 func down(ctx context.Context, l layout, p progress) error {
 	c := control{l}
 	pid, err := c.pid()
@@ -33,23 +34,10 @@ func reset(ctx context.Context, l layout, p progress) error {
 	}
 	return p.step("removing "+l.hub(), func() error {
 		for _, dir := range stores {
-			real, err := realDir(dir)
-			if err != nil {
-				return err
-			}
-			if err := errors.Join(localserver.Reclaim(ctx, real), localserver.RemoveDir(dir)); err != nil {
+			if err := errors.Join(localserver.Reclaim(ctx, dir), localserver.RemoveDir(dir)); err != nil {
 				return err
 			}
 		}
 		return os.RemoveAll(l.hub())
 	})
-}
-
-// realDir follows the link of a server's data that lie elsewhere.
-func realDir(dir string) (string, error) {
-	real, err := filepath.EvalSymlinks(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		return dir, nil
-	}
-	return real, err
 }

@@ -2,14 +2,13 @@ package main
 
 import (
 	"cmp"
-	"maps"
 	"net"
 	"slices"
 	"strings"
 
 	"hub.internal/pkg/inventory"
 	"hub.internal/pkg/localserver"
-	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/localstack"
 )
 
 // Names of the two databases.
@@ -29,58 +28,41 @@ type environment struct {
 	observers map[string]string
 }
 
-// settings are the variables of one service. What the caller has set wins.
-func (e environment) settings(s service) map[string]string {
-	env := map[string]string{
-		"HUB_ADDR":         e.state.addr(s.Name),
-		"HUB_OPS_ADDR":     e.state.addr(operations(s.Name)),
-		"HUB_DISCOVERY":    e.options.discovery,
-		"HUB_STATIC":       e.static(s),
-		"HUB_SIGNING_KEY":  e.state.signing(s.Name).Key,
-		"HUB_TRUSTED_KEYS": e.trusted(),
-		"PATH":             "/usr/local/bin:/usr/bin:/bin",
+// stack is what package localstack starts the services with.
+func (e environment) stack() localstack.Stack {
+	s := localstack.Stack{
+		Root: e.layout.root, Bin: e.layout.path("bin"), Services: e.services, Processes: e.services.Names(),
+		Addr: e.state.addr, OpsAddr: func(process string) string { return e.state.addr(operations(process)) },
+		Signing: func(service string) (key, trusted string) {
+			k := e.state.signing(service)
+			return k.Key, k.Trusted
+		},
+		Keyset: func(s service) string { return e.state.Secrets[keysetOf(s)] },
+		Pepper: e.state.secret("pepper"), StoreURL: e.storeURL, SourceDSN: e.sourceDSN(),
+		RedisURL: func(user string) string { return e.redisURL(user, e.redisPassword(user)) },
+		MailFrom: "hub@hub.example", ProviderURL: e.providerURL(), PublicURL: e.gatewayURL(), Adjust: e.adjust,
 	}
 	if e.options.discovery == "consul" {
-		env["HUB_CONSUL_ADDR"] = e.state.addr("consul")
+		s.ConsulAddr = e.state.addr("consul")
 	}
-	if s.Has(inventory.Store) {
-		env["HUB_WRITE_STORE_URL"] = e.storeURL(s.Role())
+	// Whoever names a server of their own also says how to speak to it.
+	if e.caller["HUB_SMTP_ADDR"] == "" {
+		s.SMTPAddr = e.state.addr(mailSink + "-smtp")
 	}
-	if s.Has(inventory.Redis) {
-		env["HUB_REDIS_URL"] = e.redisURL(s.Role(), e.redisPassword(s.Role()))
-	}
-	if s.Has(inventory.Source) {
-		env["HUB_SOURCE_DSN"] = e.sourceDSN()
-	}
-	if s.Has(inventory.Audit) {
-		env["HUB_AUDIT_URL"] = e.storeURL(postgres.AuditReader)
-	}
-	if s.Has(inventory.Pepper) {
-		env["HUB_KEY_PEPPER"] = e.state.secret("pepper")
-	}
-	if s.Has(inventory.Keyset) {
-		env["HUB_SECRETS_KEYSET"] = e.state.Secrets[keysetOf(s)]
-	}
-	if s.Has(inventory.Provider) {
-		env["HUB_PAY_ENV"], env["HUB_PG_BASE_URL"] = "sandbox", e.providerURL()
-		// The receivers of this machine's apps are on this machine.
-		env["HUB_NOTIFY_ALLOW_CIDRS"], env["HUB_NOTIFY_ALLOW_HTTP"] = "127.0.0.0/8,::1/128", "true"
-	}
-	if s.Has(inventory.Links) {
-		env["HUB_PUBLIC_URL"] = e.gatewayURL()
-	}
-	if s.Has(inventory.Catalog) {
-		env["HUB_CATALOG"] = e.layout.path("deploy", "catalog.json")
-	}
+	return s
+}
+
+// settings are the variables of one service. What the caller has set wins.
+func (e environment) settings(s service) map[string]string { return e.stack().Settings(s, s.Name) }
+
+// adjust adds what only the local stack tells a service, and the caller's own variables.
+func (e environment) adjust(s service, env map[string]string) {
 	if s.Edge {
 		env["HUB_INSECURE_COOKIES"] = "1" // plain HTTP on this machine
 	}
 	if s.Has(inventory.Mail) {
-		env["HUB_MAIL_FROM"], env["HUB_MAIL_FROM_NAME"] = "hub@hub.example", "Hub"
-		env["HUB_SEND_PER_MINUTE"], env["HUB_SEND_DELAY"] = "6000", "5s"
-		// Whoever names a server of their own also says how to speak to it.
-		if e.caller["HUB_SMTP_ADDR"] == "" {
-			env["HUB_SMTP_ADDR"], env["HUB_SMTP_TLS"] = e.state.addr(mailSink+"-smtp"), "none"
+		env["HUB_MAIL_FROM_NAME"], env["HUB_SEND_PER_MINUTE"], env["HUB_SEND_DELAY"] = "Hub", "6000", "5s"
+		if env["HUB_SMTP_ADDR"] != "" {
 			env["HUB_SEND_TIMEOUT"], env["HUB_SEND_RETRY"] = "5s", "1s" // the sink is near, and back within a second
 		}
 	}
@@ -97,7 +79,6 @@ func (e environment) settings(s service) map[string]string {
 			delete(env, setting)
 		}
 	}
-	return env
 }
 
 // overrides are the caller's variables that reach the service.
@@ -126,27 +107,7 @@ func isOwn(name string) bool {
 		"HUB_SIGNING_KEY", "HUB_TRUSTED_KEYS", "HUB_SECRETS_KEYSET"}, name)
 }
 
-// trusted lists the public keys of all services.
-func (e environment) trusted() string {
-	var list []string
-	for _, s := range e.services {
-		list = append(list, e.state.signing(s.Name).Trusted)
-	}
-	return strings.Join(list, " ")
-}
-
-// static lists the neighbours that a service calls, and no others: what it calls beside them it
-// does not find.
-func (e environment) static(s service) string {
-	var list []string
-	for _, other := range e.services {
-		if slices.Contains(s.Calls, other.Name) {
-			list = append(list, other.Name+"="+e.state.addr(other.Name))
-		}
-	}
-	return strings.Join(list, ",")
-}
-
+// storeURL is the write store as a role sees it.
 func (e environment) storeURL(role string) string {
 	return "postgres://" + role + ":" + e.state.secret(role) + "@" + e.state.addr("postgres") + "/" + storeDatabase + "?sslmode=disable"
 }
@@ -154,10 +115,12 @@ func (e environment) storeURL(role string) string {
 // redisPassword is that of a service's user of Redis.
 func (e environment) redisPassword(user string) string { return e.state.secret("redis " + user) }
 
+// redisURL is Redis as one of its users sees it.
 func (e environment) redisURL(user, password string) string {
 	return "redis://" + user + ":" + password + "@" + e.state.addr("redis") + "/0"
 }
 
+// sourceDSN is the source database as the query service sees it: the caller's own, or the sample.
 func (e environment) sourceDSN() string {
 	if e.options.sourceDSN != "" {
 		return e.options.sourceDSN
@@ -165,6 +128,7 @@ func (e environment) sourceDSN() string {
 	return e.sampleDSN(localserver.SourceReadOnly)
 }
 
+// sampleDSN is the sample as one of its two users sees it.
 func (e environment) sampleDSN(user string) string {
 	return user + ":" + e.state.secret(user) + "@tcp(" + e.state.addr("mariadb") + ")/" + sourceDatabase
 }
@@ -186,16 +150,7 @@ func (e environment) gatewayURL() string {
 // mailURL is the page of the mail sink.
 func (e environment) mailURL() string { return "http://" + e.state.addr(mailSink+"-web") }
 
-// environ is the settings in the form of os.Environ, in a fixed order.
-func environ(settings map[string]string) []string {
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		list = append(list, name+"="+settings[name])
-	}
-	return list
-}
-
-// environMap is the opposite.
+// environMap is os.Environ as a map.
 func environMap(list []string) map[string]string {
 	m := map[string]string{}
 	for _, v := range list {

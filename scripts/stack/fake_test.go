@@ -79,7 +79,7 @@ func fakeProgram(name string) {
 			note(name, strings.Join(os.Args[2:4], " ")+" "+os.Args[5])
 			return
 		}
-		fmt.Println(`{"users":[{"email":"admin@hub.example","roles":["admin","odd"]},{"email":"me@hub.example","roles":[]}]}`)
+		fmt.Println(`{"users":[{"email":"admin@hub.example"},{"email":"me@hub.example"}]}`)
 	default:
 		note(name, strings.TrimLeft(os.Args[1], "-"))
 	}
@@ -88,8 +88,8 @@ func fakeProgram(name string) {
 // fakeAnswers are what commands print that make what a first payment needs.
 var fakeAnswers = map[string]string{
 	"credential list": `{"credentials":[{"env":"sandbox","active":false}]}`, "credential add": "",
-	"app list": `{"apps":[]}`, "app create": "", "app issue-secret": `{"secret":"hss_1","webhook":{"secret":"whsec_1"}}`,
-	"link list": `{"links":[{"external_user_id":"somebody"}]}`, "link add": "",
+	"app list": `{"apps":[]}`, "app put": "", "app issue-secret": `{"secret":"hss_1","webhook":{"secret":"whsec_1"}}`,
+	"link add":   "",
 	"keyset new": "keyset-of-auth\n", "keyring new": "keyset-of-payments\n",
 }
 
@@ -100,7 +100,10 @@ func fakeService() {
 	signal.Notify(stop, syscall.SIGTERM)
 	note(name, "start")
 	if os.Getenv("FAKE_CRASH") != "" {
-		fmt.Fprintln(os.Stderr, "HUB_SOMETHING is not set, for "+strings.Repeat("a long reason, ", 50)+"and the remedy is at the end: set it to this")
+		fmt.Fprintln(
+			os.Stderr,
+			"HUB_SOMETHING is not set, for "+strings.Repeat("a long reason, ", 50)+"and the remedy is at the end: set it to this",
+		)
 		os.Exit(3)
 	}
 	addr := os.Getenv("HUB_ADDR") + os.Getenv("HUB_PGSIM_ADDR")

@@ -27,6 +27,7 @@ func writeFile(path string, content []byte, mode os.FileMode) error {
 	return os.Rename(f.Name(), path)
 }
 
+// writeJSON writes a value in the way of writeFile, in a form that people can read.
 func writeJSON(path string, v any, mode os.FileMode) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

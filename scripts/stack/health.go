@@ -2,11 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
-	"strings"
 	"time"
+
+	"hub.internal/pkg/localstack"
 )
 
 // readyLimit is how long the services may take to become ready.
@@ -32,13 +31,8 @@ func awaitReady(ctx context.Context, c control, e environment) error {
 		}
 	}
 	for _, url := range append(e.standInURLs(), e.observerURLs()...) {
-		var last error
-		err := poll(ctx, nil, func() (bool, error) {
-			last = ready(ctx, url)
-			return last == nil, nil
-		})
-		if err != nil {
-			return errors.Join(err, last)
+		if err := localstack.Await(ctx, nil, url, pollPause); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -59,7 +53,7 @@ func awaitInstance(ctx context.Context, c control, e environment, s service, nam
 				return false, withLog(fmt.Errorf("%s does not stay up (%s)", other.Name, p.Error), c.layout.log(other.Name))
 			}
 		}
-		last = ready(ctx, url)
+		last = localstack.Ready(ctx, url)
 		return last == nil, nil
 	})
 	if ctx.Err() != nil && last != nil {
@@ -68,28 +62,11 @@ func awaitInstance(ctx context.Context, c control, e environment, s service, nam
 	return err
 }
 
+// readyURL is the readiness check of a process. The edge is asked where clients reach it, which the caller may
+// have changed.
 func (e environment) readyURL(s service, name string) string {
 	if s.Edge {
 		return e.gatewayURL() + "/readyz"
 	}
-	return "http://" + e.instanceSettings(s, name)["HUB_ADDR"] + "/readyz"
-}
-
-// ready asks once.
-func ready(ctx context.Context, url string) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return fmt.Errorf("%s", strings.TrimPrefix(err.Error(), "Get "))
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK && res.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("%s answers %s", url, res.Status)
-	}
-	return nil
+	return "http://" + e.stack().Settings(s, name)["HUB_ADDR"] + "/readyz"
 }

@@ -35,7 +35,7 @@ func installServers(ctx context.Context, l layout, p progress, also ...string) e
 // fetchBeside fetches the newer servers that tests of the source run on. A machine that cannot have them, because its
 // system is another one or its mirror has none, gets a line: the tests on them are skipped.
 func fetchBeside(ctx context.Context, l layout, p progress) error {
-	for _, b := range localserver.EveryBeside() {
+	for _, b := range localserver.SideBySideServers() {
 		if _, err := b.Root(); err == nil {
 			continue
 		}

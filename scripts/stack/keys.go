@@ -1,26 +1,26 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"os/exec"
 	"strings"
 
 	"hub.internal/pkg/inventory"
+	"hub.internal/pkg/localstack"
 )
 
-// devKeys are the API keys of the local stack.
-var devKeys = []struct {
+// devKey is an API key of the local stack.
+type devKey struct {
 	name, variable string
 	args           []string
-}{
-	// Limits far above any load, so that a benchmark measures the gateway and not them.
-	{"dev", "HUB_API_KEY", []string{"--scopes", "explore,sql,query,author,control,admin:read,admin:write",
-		"--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000"}},
-	{"dev-readonly", "HUB_API_KEY_READONLY", []string{"--scopes", "explore,query"}},
+}
+
+// devKeys are the keys that dev.env names: one that may do everything, and one that may only read.
+func devKeys() []devKey {
+	return []devKey{
+		{"dev", "HUB_API_KEY",
+			append([]string{"--scopes", "explore,sql,query,author,control,admin:read,admin:write"}, localstack.Unlimited()...)},
+		{"dev-readonly", "HUB_API_KEY_READONLY", []string{"--scopes", "explore,query"}},
+	}
 }
 
 // keysetOf is the state's name for the keyset of a service: each has its own.
@@ -55,35 +55,18 @@ func drawKeysets(ctx context.Context, e environment) error {
 
 // run is a command of a service: its output, or its own words as the error.
 func run(ctx context.Context, e environment, s service, input string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, e.layout.bin(s.Name), args...)
-	cmd.Env, cmd.Dir, cmd.Stdin = environ(e.settings(s)), e.layout.root, strings.NewReader(input)
-	var problems bytes.Buffer
-	cmd.Stderr = &problems
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w: %s", s.Name, strings.Join(args[:2], " "), err, strings.TrimSpace(problems.String()))
-	}
-	return out, nil
+	return e.stack().Command(ctx, s, input, args...)
 }
 
 // issueKeys issues the keys that the state does not hold yet, through auth's own command.
-func issueKeys(ctx context.Context, e environment, auth service) error {
-	for _, k := range devKeys {
+func issueKeys(ctx context.Context, e environment) error {
+	for _, k := range devKeys() {
 		if _, ok := e.state.Keys[k.name]; ok {
 			continue
 		}
-		args := append([]string{"apikey", "issue", "--name", k.name, "--service", "hub-dev", "--json"}, k.args...)
-		out, err := run(ctx, e, auth, "", args...)
+		issued, err := e.stack().IssueKey(ctx, k.name, "hub-dev", k.args...)
 		if err != nil {
 			return err
-		}
-		var issued apiKey
-		err = json.Unmarshal(out, &issued)
-		if err == nil && issued.Key == "" {
-			err = errors.New("there is none in its answer")
-		}
-		if err != nil {
-			return fmt.Errorf("auth apikey issue --name %s answered no key: %w", k.name, err)
 		}
 		// Saved one by one: a key is shown once only.
 		e.state.Keys[k.name] = issued

@@ -9,10 +9,13 @@ import (
 // layout knows where things lie in a checkout.
 type layout struct{ root string }
 
+// path is one below the repository's root.
 func (l layout) path(elem ...string) string {
 	return filepath.Join(append([]string{l.root}, elem...)...)
 }
 
+// hub holds all that the stack writes but programs; `make reset` removes it. Below it are the data of each server
+// and a log for each program.
 func (l layout) hub() string             { return l.path(".hub") }
 func (l layout) bin(name string) string  { return l.path("bin", name) }
 func (l layout) data(name string) string { return l.path(".hub", "data", name) }
@@ -41,7 +44,9 @@ func (l layout) env() string { return l.path(".hub", "dev.env") }
 
 // state holds secrets, ports and keys; plan is what the supervisor is to run, status what
 // it makes of it. All three are private.
-func (l layout) state() string  { return l.path(".hub", "state", "state.json") }
+func (l layout) state() string { return l.path(".hub", "state", "state.json") }
+
+// plan is what the supervisor is to run, and status what it makes of it; both are private, for they hold secrets.
 func (l layout) plan() string   { return l.path(".hub", "state", "plan.json") }
 func (l layout) status() string { return l.path(".hub", "state", "status.json") }
 

@@ -5,11 +5,32 @@
 // Everything it writes is below .hub/ in the repository: data, logs, secrets and the file
 // dev.env for people and tests. It is for development; production runs on Kubernetes
 // (k8s/) or Compose.
+//
+// There are two processes of this program. `stack up` is the one that a person waits for:
+// it installs and builds what is missing, chooses ports, makes a plan of what is to run,
+// seeds keys, users and sample data, and ends (up.go). `stack supervise` lives on in a
+// session of its own: it starts what the plan names, starts what ends again, with an
+// exponential backoff, and stops everything in order (supervise.go, unit.go).
+//
+// They speak by files below .hub/state and by signals (control.go):
+//
+//	plan.json        what is to run; `up` writes it and sends SIGHUP
+//	status.json      what runs, restarts and last errors; the supervisor writes it at each change
+//	supervisor.lock  held by the supervisor while it lives, with its process id
+//	state.json       secrets, ports and issued keys, which stay the same from start to start
+//
+// A plan has a generation. The supervisor compares it with what runs, by the digest of each
+// program and by all its settings, and restarts only what differs. `up` waits until the
+// status names its generation as applied, and then for every readiness check.
+//
+// What a service is told is not decided here but in package localstack, which the benchmark
+// and the suite of processes use too; this program adds the caller's own HUB_* variables.
 package main
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -30,114 +51,56 @@ func main() {
 	}
 }
 
+// root is the command with all its sub-commands: one for each target of the Makefile that is about the stack.
 func root() *cobra.Command {
-	c := &cobra.Command{
-		Use:           "stack",
-		Short:         "Run the whole suite on this machine",
-		SilenceErrors: true,
-		SilenceUsage:  true,
-	}
-	c.CompletionOptions.DisableDefaultCmd = true
-	c.AddCommand(upCommand(), downCommand(), resetCommand(), statusCommand(), logsCommand(), doctorCommand(), installCommand(),
-		superviseCommand())
+	c := &cobra.Command{Use: "stack", Short: "Run the whole suite on this machine", SilenceErrors: true, SilenceUsage: true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}}
+	c.AddCommand(
+		command("up", "Start everything that does not run yet and wait until it is ready",
+			func(ctx context.Context, l layout, out io.Writer) error {
+				if os.Getenv("DOCKER") == "1" {
+					return composeUp(l)
+				}
+				return up(ctx, l, optionsOf(os.Getenv), progress{out})
+			}),
+		command("down", "Stop everything; data stay", func(ctx context.Context, l layout, out io.Writer) error {
+			return down(ctx, l, progress{out})
+		}),
+		command("reset", "Stop everything and remove all data, keys and logs", func(ctx context.Context, l layout, out io.Writer) error {
+			return reset(ctx, l, progress{out})
+		}),
+		command("status", "Show what runs", func(_ context.Context, l layout, out io.Writer) error { return printStatus(out, l) }),
+		command("doctor", "Check the settings of every service against what they name, a line each", doctor),
+		logsCommand(), installCommand(), superviseCommand())
 	return c
 }
 
-func upCommand() *cobra.Command {
-	o := upOptions{}
-	c := &cobra.Command{
-		Use:   "up",
-		Short: "Start everything that does not run yet and wait until it is ready",
-		Long: "Start everything that does not run yet and wait until it is ready.\n\n" +
-			"HUB_*, OTEL_* and MCP_* variables of the caller reach the services for as long as the stack runs;\n" +
-			"services whose settings or programs have changed are restarted.",
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := findLayout()
-			if err != nil {
-				return err
-			}
-			if o.docker {
-				return composeUp(l)
-			}
-			return up(c.Context(), l, o, newProgress(c.OutOrStdout()))
-		},
-	}
-	f := c.Flags()
-	f.StringVar(&o.sourceDSN, "source-dsn", os.Getenv("SOURCE_DSN"),
-		"a MySQL of your own instead of the sample: user:password@tcp(host:port)/database (env SOURCE_DSN)")
-	f.StringVar(&o.discovery, "discovery", envOr("DISCOVERY", "static"), "how services find one another: static or consul (env DISCOVERY)")
-	f.BoolVar(&o.observe, "observe", os.Getenv("OBSERVE") == "1", "a collector, Jaeger and Prometheus beside it (env OBSERVE=1)")
-	f.BoolVar(&o.docker, "docker", os.Getenv("DOCKER") == "1", "use Docker Compose instead (env DOCKER=1)")
-	return c
+// command is a command without arguments, in the repository that the working directory is in.
+func command(name, short string, run func(context.Context, layout, io.Writer) error) *cobra.Command {
+	return &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+		l, err := findLayout()
+		if err != nil {
+			return err
+		}
+		return run(c.Context(), l, c.OutOrStdout())
+	}}
 }
 
-func downCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "down", Short: "Stop everything; data stay", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := findLayout()
-			if err != nil {
-				return err
-			}
-			return down(c.Context(), l, newProgress(c.OutOrStdout()))
-		},
-	}
-}
-
-func resetCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "reset", Short: "Stop everything and remove all data, keys and logs", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := findLayout()
-			if err != nil {
-				return err
-			}
-			return reset(c.Context(), l, newProgress(c.OutOrStdout()))
-		},
-	}
-}
-
-func statusCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "status", Short: "Show what runs", Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := findLayout()
-			if err != nil {
-				return err
-			}
-			return printStatus(c.OutOrStdout(), l)
-		},
-	}
-}
-
+// logsCommand takes the name of one log, or none.
 func logsCommand() *cobra.Command {
-	follow, lines := false, 40
-	c := &cobra.Command{
-		Use: "logs [name]", Short: "Show the last log lines of a service or server, or of all", Args: cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			l, err := findLayout()
-			if err != nil {
-				return err
-			}
-			return logs(l, args, lines, follow)
-		},
-	}
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on as lines come")
-	c.Flags().IntVarP(&lines, "lines", "n", lines, "lines per file")
+	var names []string
+	c := command("logs [name]", "Show the last log lines of a service or server, or of all",
+		func(_ context.Context, l layout, _ io.Writer) error { return logs(l, names) })
+	c.Args = cobra.MaximumNArgs(1)
+	c.PreRun = func(_ *cobra.Command, args []string) { names = args }
 	return c
 }
 
+// installCommand is behind make servers and make browser.
 func installCommand() *cobra.Command {
 	browser, images := false, false
-	c := &cobra.Command{
-		Use: "install", Args: cobra.NoArgs,
-		Short: "Install the servers that this machine lacks (apt), with what tests run on beside them, and no more",
-		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := findLayout()
-			if err != nil {
-				return err
-			}
+	c := command("install", "Install the servers that this machine lacks (apt), with what tests run on beside them, and no more",
+		func(ctx context.Context, l layout, out io.Writer) error {
 			var also []string
 			if browser {
 				also = append(also, localserver.Chromium, localserver.PgBouncer, localserver.DNSServer)
@@ -145,32 +108,28 @@ func installCommand() *cobra.Command {
 			if images {
 				also = append(also, localserver.Buildah)
 			}
-			p := newProgress(c.OutOrStdout())
-			if err := installServers(c.Context(), l, p, also...); err != nil {
+			p := progress{out}
+			if err := installServers(ctx, l, p, also...); err != nil {
 				return err
 			}
-			return fetchBeside(c.Context(), l, p)
-		},
-	}
+			return fetchBeside(ctx, l, p)
+		})
 	c.Flags().BoolVar(&browser, "browser", false, "and what tests alone need: the browser that they look at pages with, a pooler, DNS")
 	c.Flags().BoolVar(&images, "images", false, "and what makes images without a Docker engine")
 	return c
 }
 
+// superviseCommand is the supervisor itself, which `up` starts in a session of its own. SIGHUP makes it read its
+// plan again.
 func superviseCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "supervise", Hidden: true, Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := findLayout()
-			if err != nil {
-				return err
-			}
-			hangup := make(chan os.Signal, 1)
-			signal.Notify(hangup, syscall.SIGHUP)
-			defer signal.Stop(hangup)
-			return supervise(c.Context(), l, hangup, os.Stderr)
-		},
-	}
+	c := command("supervise", "", func(ctx context.Context, l layout, _ io.Writer) error {
+		hangup := make(chan os.Signal, 1)
+		signal.Notify(hangup, syscall.SIGHUP)
+		defer signal.Stop(hangup)
+		return supervise(ctx, l, hangup, os.Stderr)
+	})
+	c.Hidden = true // `up` starts it
+	return c
 }
 
 // findLayout finds the repository that the working directory is in.
@@ -187,11 +146,4 @@ func findLayout() (layout, error) {
 			return layout{}, fmt.Errorf("no go.work in %s or above: run this inside the repository", start)
 		}
 	}
-}
-
-func envOr(name, otherwise string) string {
-	if v := os.Getenv(name); v != "" {
-		return v
-	}
-	return otherwise
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"hub.internal/pkg/localstack"
 )
 
 // The programs that watch the local stack with OBSERVE=1.
@@ -106,7 +108,7 @@ func observerSpecs(e environment) []serviceSpec {
 	var specs []serviceSpec
 	run := func(name string, env map[string]string, args ...string) {
 		if path := e.observers[name]; path != "" {
-			specs = append(specs, serviceSpec{Name: name, Path: path, Args: args, Env: environ(env), Layer: layerServers, Grace: grace})
+			specs = append(specs, serviceSpec{Name: name, Path: path, Args: args, Env: localstack.Environ(env), Layer: layerServers, Grace: grace})
 		}
 	}
 	host, port, _ := strings.Cut(e.state.addr(otelcol+"-metrics"), ":")

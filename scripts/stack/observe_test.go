@@ -36,11 +36,18 @@ func TestPrometheusScrapesThisStack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, s := range e.services {
-		if want := `{ targets: ["` + e.state.addr(s.Name+"-ops") + `"], labels: { service: ` + s.Name + ` } }`; !strings.Contains(got, want) {
+		if want := `{ targets: ["` + e.state.addr(
+			s.Name+"-ops",
+		) + `"], labels: { service: ` + s.Name + ` } }`; !strings.Contains(
+			got,
+			want,
+		) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
 	}
-	if !strings.Contains(got, `rule_files: ["/repo/deploy/prometheus/rules/*.yml"]`) || strings.Contains(got, ":9090\n") || strings.Contains(got, "relabel") || !strings.Contains(got, "scrape_interval: 15s") {
+	if !strings.Contains(got, `rule_files: ["/repo/deploy/prometheus/rules/*.yml"]`) || strings.Contains(got, ":9090\n") ||
+		strings.Contains(got, "relabel") ||
+		!strings.Contains(got, "scrape_interval: 15s") {
 		t.Errorf("%s", got)
 	}
 	if _, err := localScrapes(e, strings.Replace(string(b), "gateway:9090", "edge:9090", 1)); err == nil {
@@ -55,7 +62,11 @@ func TestObserversKeepToThisMachine(t *testing.T) {
 	for _, s := range observerSpecs(e) {
 		names = append(names, s.Name)
 		for _, a := range append(slices.Clone(s.Args), s.Env...) {
-			if _, addr, found := strings.Cut(a, "="); found && (strings.Contains(a, "host-port") || strings.Contains(a, "listen-address") || strings.Contains(a, "_ADDR=")) && !strings.HasPrefix(addr, "127.0.0.1:") {
+			if _, addr, found := strings.Cut(
+				a,
+				"=",
+			); found && (strings.Contains(a, "host-port") || strings.Contains(a, "listen-address") || strings.Contains(a, "_ADDR=")) &&
+				!strings.HasPrefix(addr, "127.0.0.1:") {
 				t.Errorf("%s: %s", s.Name, a)
 			}
 		}
@@ -70,7 +81,10 @@ func TestObserversKeepToThisMachine(t *testing.T) {
 		t.Errorf("services send to %q, not to %q", got, want)
 	}
 	none := observed(t, nil)
-	if specs, endpoint := observerSpecs(none), none.settings(none.services[0])["OTEL_EXPORTER_OTLP_ENDPOINT"]; len(specs) > 0 || endpoint != "" {
+	if specs, endpoint := observerSpecs(
+		none,
+	), none.settings(none.services[0])["OTEL_EXPORTER_OTLP_ENDPOINT"]; len(specs) > 0 ||
+		endpoint != "" {
 		t.Errorf("without them %v run, and services send to %q", specs, endpoint)
 	}
 }

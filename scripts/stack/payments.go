@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"hub.internal/pkg/inventory"
+	"hub.internal/pkg/localstack"
 )
 
 const (
@@ -63,19 +64,6 @@ func seedPayments(ctx context.Context, e environment, auth, payments service) er
 	if err := writeFile(e.layout.webhookSecret(), []byte(e.state.App.WebhookSecret+"\n"), 0o600); err != nil {
 		return err
 	}
-	var listed struct {
-		Links []struct {
-			User string `json:"external_user_id"`
-		}
-	}
-	if err := ask(ctx, e, auth, &listed, "link", "list", "--app", devApp, "--json"); err != nil {
-		return err
-	}
-	for _, l := range listed.Links {
-		if l.User == linkedUser {
-			return nil
-		}
-	}
 	_, err := run(ctx, e, auth, "", "link", "add", "--app", devApp, "--external-user", linkedUser, "--user", adminEmail, "--scopes", appScopes)
 	return err
 }
@@ -128,20 +116,18 @@ func addApp(ctx context.Context, e environment, auth service) error {
 	if err := ask(ctx, e, auth, &listed, "app", "list", "--json"); err != nil {
 		return err
 	}
-	back := e.echoURL() + "/return"
-	change, hasSecret := []string{"app", "create", devApp, "--name", "Local shop", "--scopes", appScopes, "--redirect-url", back,
-		// Limits far above any load, as those of the keys.
-		"--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000"}, false
+	back, hasSecret := e.echoURL()+"/return", false
+	change := append([]string{"--name", "Local shop", "--scopes", appScopes, "--redirect-url", back}, localstack.Unlimited()...)
 	for _, a := range listed.Apps {
 		if a.Code != devApp {
 			continue
 		}
 		if change, hasSecret = nil, a.HasSecret; !slices.Contains(a.RedirectURLs, back) {
-			change = []string{"app", "edit", devApp, "--redirect-url", back}
+			change = []string{"--redirect-url", back}
 		}
 	}
 	if change != nil {
-		if _, err := run(ctx, e, auth, "", change...); err != nil {
+		if _, err := run(ctx, e, auth, "", append([]string{"app", "put", devApp}, change...)...); err != nil {
 			return err
 		}
 	}
@@ -151,11 +137,14 @@ func addApp(ctx context.Context, e environment, auth service) error {
 	return issueSecrets(ctx, e, auth, hasSecret)
 }
 
+// issuedSecret is what auth answers when it issues an app's secrets; the second one signs notifications.
 type issuedSecret struct {
 	Secret  string
 	Webhook *issuedSecret
 }
 
+// issueSecrets issues the app's secrets, or others where it has some whose values are lost, and keeps them in the
+// state.
 func issueSecrets(ctx context.Context, e environment, auth service, again bool) error {
 	var issued issuedSecret
 	if again {

@@ -17,10 +17,7 @@ func serviceStarter(l layout, spec serviceSpec) starter {
 		}
 		defer log.Close() // the child has its own copy
 		p, err := localserver.StartProgram(localserver.Program{Path: spec.Path, Args: spec.Args, Env: spec.Env, Dir: l.root, Output: log})
-		if err != nil {
-			return nil, "", err
-		}
-		return p, "", nil
+		return p, "", err
 	}
 }
 
@@ -36,41 +33,37 @@ func serverStarter(l layout, spec serverSpec) starter {
 	}
 }
 
-func startServer(ctx context.Context, spec serverSpec, o localserver.Options) (running, string, error) {
+// startServer starts the kind of server that the spec names, and says where its administrator connects, where that
+// is not by password.
+func startServer(ctx context.Context, spec serverSpec, o localserver.Options) (program running, admin string, err error) {
 	switch spec.Name {
 	case "mariadb":
-		s, err := localserver.StartMariaDB(ctx, o)
-		if err != nil {
-			return nil, "", err
+		var s *localserver.MariaDB
+		if s, err = localserver.StartMariaDB(ctx, o); err == nil {
+			admin, err = s.AdminDSN()
 		}
-		admin, err := s.AdminDSN()
 		return s, admin, err
 	case "postgres":
-		s, err := localserver.StartPostgres(ctx, o)
-		if err != nil {
-			return nil, "", err
+		var s *localserver.Postgres
+		if s, err = localserver.StartPostgres(ctx, o); err == nil {
+			admin = s.SuperuserURL("postgres")
 		}
-		return s, s.SuperuserURL("postgres"), nil
+		return s, admin, err
 	case "redis":
-		s, err := localserver.StartRedis(ctx, o)
-		if err != nil {
-			return nil, "", err
-		}
-		return s, "", nil
+		program, err = localserver.StartRedis(ctx, o)
 	case "consul":
-		s, err := localserver.StartConsul(ctx, o)
-		if err != nil {
-			return nil, "", err
-		}
-		return s, "", nil
+		program, err = localserver.StartConsul(ctx, o)
+	default:
+		err = fmt.Errorf("unknown server %s", spec.Name)
 	}
-	return nil, "", fmt.Errorf("unknown server %s", spec.Name)
+	return program, "", err
 }
 
 // logWriter appends to a log, which it opens for each write: servers print little, and so
 // no file has to be closed when they end.
 type logWriter string
 
+// Write appends to the log.
 func (path logWriter) Write(b []byte) (int, error) {
 	f, err := openLog(string(path))
 	if err != nil {

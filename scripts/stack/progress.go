@@ -11,8 +11,7 @@ import (
 // lasts, and how long it took.
 type progress struct{ out io.Writer }
 
-func newProgress(out io.Writer) progress { return progress{out} }
-
+// say prints a line.
 func (p progress) say(format string, args ...any) { fmt.Fprintf(p.out, format+"\n", args...) }
 
 // step runs work under a title.

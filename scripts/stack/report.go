@@ -73,6 +73,7 @@ func firstCalls(o upOptions) []struct{ tool, input string } {
 	return []struct{ tool, input string }{{"get_ddl", "{}"}, {"execute_read_sql", `{"sql":"SHOW TABLES"}`}}
 }
 
+// printStatus prints a table of what the supervisor runs. It is an error where no supervisor lives.
 func printStatus(out io.Writer, l layout) error {
 	c := control{l}
 	pid, err := c.pid()
@@ -110,7 +111,7 @@ func printStatus(out io.Writer, l layout) error {
 }
 
 // logs hands over to tail.
-func logs(l layout, names []string, lines int, follow bool) error {
+func logs(l layout, names []string) error {
 	files, err := filepath.Glob(l.log("*"))
 	if err != nil {
 		return err
@@ -132,9 +133,5 @@ func logs(l layout, names []string, lines int, follow bool) error {
 	if err != nil {
 		return err
 	}
-	argv := []string{"tail", "-n", strconv.Itoa(lines)}
-	if follow {
-		argv = append(argv, "-F")
-	}
-	return syscall.Exec(tail, append(argv, files...), os.Environ())
+	return syscall.Exec(tail, append([]string{"tail", "-n", "40"}, files...), os.Environ())
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"path/filepath"
 	"time"
 
 	"hub.internal/pkg/inventory"
@@ -26,20 +25,4 @@ func layerOf(s service) int {
 		return layerEdge
 	}
 	return layerServices
-}
-
-// programs are the packages to build into bin/: each command of each service, this program
-// and the generator of sample data.
-func programs(l layout, services inventory.Inventory) ([]string, error) {
-	packages := []string{"./scripts/stack", "./scripts/gen", "./scripts/" + mailSink, "./scripts/" + echo}
-	for _, s := range services {
-		dirs, err := filepath.Glob(l.path("services", s.Name, "cmd", "*", "main.go"))
-		if err != nil {
-			return nil, err
-		}
-		for _, path := range dirs {
-			packages = append(packages, s.Module()+"/cmd/"+filepath.Base(filepath.Dir(path)))
-		}
-	}
-	return packages, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/inventory"
+	"hub.internal/pkg/localstack"
 )
 
 // three are enough to see how services are told of one another.
@@ -30,7 +31,12 @@ func pick(names ...string) inventory.Inventory {
 }
 
 func testEnvironment(variables map[string]string) environment {
-	st := &state{Secrets: map[string]string{}, Signing: map[string]signingKey{}, Ports: map[string]int{}, Keys: map[string]apiKey{}}
+	st := &state{
+		Secrets: map[string]string{},
+		Signing: map[string]signingKey{},
+		Ports:   map[string]int{},
+		Keys:    map[string]localstack.APIKey{},
+	}
 	e := environment{layout: layout{"/repo"}, state: st, options: upOptions{discovery: "static"}, services: three(), caller: variables}
 	if err := st.choosePorts(portNames(e), func(int) bool { return true }); err != nil {
 		panic(err)
@@ -61,7 +67,10 @@ func TestSettingsOfServices(t *testing.T) {
 	for i, env := range []map[string]string{gateway, auth, query} {
 		var signing caller.SigningKey
 		var trusted caller.TrustedKeys
-		if err := errors.Join(signing.UnmarshalText([]byte(env["HUB_SIGNING_KEY"])), trusted.UnmarshalText([]byte(env["HUB_TRUSTED_KEYS"]))); err != nil {
+		if err := errors.Join(
+			signing.UnmarshalText([]byte(env["HUB_SIGNING_KEY"])),
+			trusted.UnmarshalText([]byte(env["HUB_TRUSTED_KEYS"])),
+		); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := caller.NewKeys(e.services[i].Name, signing, trusted, time.Now); err != nil {
@@ -80,14 +89,21 @@ func TestMailGoesToTheSinkUnlessTheCallerNamesAServer(t *testing.T) {
 	row := service{Name: "query", Needs: []string{inventory.Mail, inventory.Links}}
 	e := testEnvironment(nil)
 	env := e.settings(row)
-	if env["HUB_SMTP_ADDR"] != e.state.addr(mailSink+"-smtp") || env["HUB_SMTP_TLS"] != "none" || env["HUB_PUBLIC_URL"] != "http://127.0.0.1:8080" || env["HUB_MAIL_FROM"] == "" {
+	if env["HUB_SMTP_ADDR"] != e.state.addr(mailSink+"-smtp") || env["HUB_SMTP_TLS"] != "none" ||
+		env["HUB_PUBLIC_URL"] != "http://127.0.0.1:8080" ||
+		env["HUB_MAIL_FROM"] == "" {
 		t.Errorf("%v", env)
 	}
 	if e.settings(e.services[1])["HUB_SMTP_ADDR"] != "" || devEnv(e)["HUB_MAIL_DIR"] != "/repo/.hub/mail" {
 		t.Error("auth is told of mail, or the shell is not")
 	}
-	env = testEnvironment(map[string]string{"HUB_SMTP_ADDR": "mx.example:587", "HUB_MAIL_FROM": "me@my.example", "HUB_MAIL_DIR": "stale"}).settings(row)
-	if env["HUB_SMTP_ADDR"] != "mx.example:587" || env["HUB_SMTP_TLS"] != "" || env["HUB_MAIL_FROM"] != "me@my.example" || env["HUB_MAIL_DIR"] != "" {
+	env = testEnvironment(
+		map[string]string{"HUB_SMTP_ADDR": "mx.example:587", "HUB_MAIL_FROM": "me@my.example", "HUB_MAIL_DIR": "stale"},
+	).settings(
+		row,
+	)
+	if env["HUB_SMTP_ADDR"] != "mx.example:587" || env["HUB_SMTP_TLS"] != "" || env["HUB_MAIL_FROM"] != "me@my.example" ||
+		env["HUB_MAIL_DIR"] != "" {
 		t.Errorf("%v", env)
 	}
 }
@@ -106,21 +122,28 @@ func TestPaymentsAreSimulated(t *testing.T) {
 	}
 	e, env := withPayments(map[string]string{"HUB_SECRETS_KEYSET": "stale"})
 	if env["HUB_PG_BASE_URL"] != "http://127.0.0.1:8090" || env["HUB_PAY_ENV"] != "sandbox" || env["HUB_SECRETS_KEYSET"] != "payments'" ||
-		env["HUB_PUBLIC_URL"] != "http://127.0.0.1:8080" || env["HUB_NOTIFY_ALLOW_CIDRS"] != "127.0.0.0/8,::1/128" || env["HUB_STATIC"] != "auth="+e.state.addr("auth") {
+		env["HUB_PUBLIC_URL"] != "http://127.0.0.1:8080" || env["HUB_NOTIFY_ALLOW_CIDRS"] != "127.0.0.0/8,::1/128" ||
+		env["HUB_STATIC"] != "auth="+e.state.addr("auth") {
 		t.Errorf("%v", env)
 	}
 	if auth := e.settings(e.services[1]); auth["HUB_SECRETS_KEYSET"] != "auth's" || auth["HUB_PG_BASE_URL"] != "" {
 		t.Errorf("%v", auth)
 	}
-	if sim := e.providerSettings(); sim["HUB_PGSIM_WEBHOOK_URL"] != "http://127.0.0.1:8080/v1/pay/webhooks/nicepay" || sim["HUB_PGSIM_OPEN_CONTROL"] != "true" || sim["HUB_PGSIM_SECRET"] == "" {
+	if sim := e.providerSettings(); sim["HUB_PGSIM_WEBHOOK_URL"] != "http://127.0.0.1:8080/v1/pay/webhooks/nicepay" ||
+		sim["HUB_PGSIM_OPEN_CONTROL"] != "true" ||
+		sim["HUB_PGSIM_SECRET"] == "" {
 		t.Errorf("%v", sim)
 	}
-	if _, env := withPayments(map[string]string{"HUB_PG_BASE_URL": "https://sandbox-api.nicepay.co.kr", "HUB_PGSIM_URL": "stale"}); env["HUB_PG_BASE_URL"] != "https://sandbox-api.nicepay.co.kr" || env["HUB_PGSIM_URL"] != "" {
+	if _, env := withPayments(
+		map[string]string{"HUB_PG_BASE_URL": "https://sandbox-api.nicepay.co.kr", "HUB_PGSIM_URL": "stale"},
+	); env["HUB_PG_BASE_URL"] != "https://sandbox-api.nicepay.co.kr" ||
+		env["HUB_PGSIM_URL"] != "" {
 		t.Errorf("%v", env)
 	}
 	var out strings.Builder
 	summary(&out, e)
-	if text := out.String(); !strings.Contains(text, "http://127.0.0.1:8090") || !strings.Contains(text, "http://127.0.0.1:8091") || !strings.Contains(text, devApp) {
+	if text := out.String(); !strings.Contains(text, "http://127.0.0.1:8090") || !strings.Contains(text, "http://127.0.0.1:8091") ||
+		!strings.Contains(text, devApp) {
 		t.Errorf("%s", text)
 	}
 }
@@ -134,7 +157,8 @@ func TestTheCallersVariablesWin(t *testing.T) {
 	})
 	gateway, query := e.settings(e.services[0]), e.settings(e.services[2])
 	for name, want := range map[string]string{
-		"HUB_LOG_LEVEL": "debug", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "MCP_MAX_ROW_LIMIT": "5", "HUB_KEY_PEPPER_FILE": "/pepper", "HUB_KEY_PEPPER": "",
+		"HUB_LOG_LEVEL": "debug", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://x", "MCP_MAX_ROW_LIMIT": "5", "HUB_KEY_PEPPER_FILE": "/pepper",
+		"HUB_KEY_PEPPER": "",
 	} {
 		if gateway[name] != want || query[name] != want {
 			t.Errorf("%s = %q and %q, want %q", name, gateway[name], query[name], want)
@@ -203,18 +227,31 @@ func TestOnePersonCanSeeEverything(t *testing.T) {
 	for _, u := range devUsers {
 		held[u.name] = u.roles
 	}
-	if roles := strings.Split(held["admin"], ","); !slices.Contains(roles, "admin") || !slices.Contains(roles, "reviewer") || held["reviewer"] != "reviewer" {
+	if roles := strings.Split(
+		held["admin"],
+		",",
+	); !slices.Contains(roles, "admin") || !slices.Contains(roles, "reviewer") ||
+		held["reviewer"] != "reviewer" {
 		t.Errorf("roles %v", held)
 	}
 }
 
 func TestDevEnvCanBeSourced(t *testing.T) {
-	values := map[string]string{"HUB_URL": "http://x", "HUB_API_KEY": `it's $HOME "quoted" \n` + "`id`", "HUB_SOURCE_DSN": "a:b@tcp(h:1)/d?x=1&y=2"}
+	values := map[string]string{
+		"HUB_URL":        "http://x",
+		"HUB_API_KEY":    `it's $HOME "quoted" \n` + "`id`",
+		"HUB_SOURCE_DSN": "a:b@tcp(h:1)/d?x=1&y=2",
+	}
 	path := t.TempDir() + "/dev.env"
 	if err := writeFile(path, shellFile(values), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("sh", "-c", `set -eu; . "$0"; sh -c 'printf "%s\n" "$HUB_URL" "$HUB_API_KEY" "$HUB_SOURCE_DSN"'`, path).CombinedOutput()
+	out, err := exec.Command(
+		"sh",
+		"-c",
+		`set -eu; . "$0"; sh -c 'printf "%s\n" "$HUB_URL" "$HUB_API_KEY" "$HUB_SOURCE_DSN"'`,
+		path,
+	).CombinedOutput()
 	if err != nil {
 		t.Fatal(err, string(out))
 	}
@@ -238,7 +275,8 @@ func TestSecretsStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again.secret("pepper") != first || again.secret("other") == first || again.signing("query") != signing || again.signing("auth") == signing {
+	if again.secret("pepper") != first || again.secret("other") == first || again.signing("query") != signing ||
+		again.signing("auth") == signing {
 		t.Error("a secret changed over a restart, or two are the same")
 	}
 }
@@ -269,7 +307,10 @@ func TestContainersFindTheirKeys(t *testing.T) {
 		return b
 	}
 	var trusted caller.TrustedKeys
-	if err := trusted.UnmarshalText(read("trusted")); err != nil || !strings.Contains(string(compose), `trusted-keys: { file: "${HUB_KEYS_DIR:-.hub/keys}/trusted" }`) {
+	if err := trusted.UnmarshalText(
+		read("trusted"),
+	); err != nil ||
+		!strings.Contains(string(compose), `trusted-keys: { file: "${HUB_KEYS_DIR:-.hub/keys}/trusted" }`) {
 		t.Error(err)
 	}
 	for _, s := range services {
@@ -280,7 +321,8 @@ func TestContainersFindTheirKeys(t *testing.T) {
 		if _, err := caller.NewKeys(s.Name, signing, trusted, time.Now); err != nil {
 			t.Error(err)
 		}
-		for _, line := range []string{s.Name + `-key: { file: "${HUB_KEYS_DIR:-.hub/keys}/` + s.Name + `" }`, "secrets: [{ source: " + s.Name + "-key, target: signing-key }, trusted-keys]"} {
+		for _, line := range []string{s.Name + `-key: { file: "${HUB_KEYS_DIR:-.hub/keys}/` + s.Name + `" }`, "secrets: [{ source: " +
+			s.Name + "-key, target: signing-key }, trusted-keys]"} {
 			if !strings.Contains(string(compose), line) {
 				t.Errorf("docker-compose.yml lacks %s", line)
 			}

@@ -5,6 +5,7 @@ import (
 
 	"hub.internal/pkg/inventory"
 	"hub.internal/pkg/localserver"
+	"hub.internal/pkg/localstack"
 )
 
 // portNames is everything that listens, in the order of deploy/services.json.
@@ -38,6 +39,7 @@ func serverNames(o upOptions) []string {
 	return names
 }
 
+// serverSpecs are the servers of the plan, with the ports and passwords of the state.
 func serverSpecs(e environment) (specs []serverSpec, err error) {
 	users, err := os.ReadFile(e.layout.path("deploy", "redis", "users.acl"))
 	if err != nil {
@@ -53,16 +55,19 @@ func serverSpecs(e environment) (specs []serverSpec, err error) {
 	return specs, nil
 }
 
+// serviceSpecs are the processes of the plan: observers, simulators and Hub's services, each with the digest of
+// its program, so that another build restarts it.
 func serviceSpecs(e environment) (specs []serviceSpec, err error) {
 	if err := writeScrapes(e); err != nil {
 		return nil, err
 	}
-	for _, s := range append(observerSpecs(e), standIns(e)...) {
+	for _, s := range append(observerSpecs(e), simulators(e)...) {
 		if s.Digest, err = fileDigest(s.Path); err != nil {
 			return nil, err
 		}
 		specs = append(specs, s)
 	}
+	stack := e.stack()
 	for _, s := range e.services {
 		digest, err := fileDigest(e.layout.bin(s.Name))
 		if err != nil {
@@ -71,7 +76,7 @@ func serviceSpecs(e environment) (specs []serviceSpec, err error) {
 		for _, name := range e.instances(s) {
 			specs = append(specs, serviceSpec{
 				Name: name, Path: e.layout.bin(s.Name), Digest: digest, Args: []string{"serve"},
-				Env: environ(e.instanceSettings(s, name)), Layer: layerOf(s), Grace: grace,
+				Env: localstack.Environ(stack.Settings(s, name)), Layer: layerOf(s), Grace: grace,
 			})
 		}
 	}
@@ -87,19 +92,10 @@ func (e environment) instances(s service) []string {
 	return []string{s.Name}
 }
 
-// instanceSettings are the variables of one of them.
-func (e environment) instanceSettings(s service, name string) map[string]string {
-	env := e.settings(s)
-	if name != s.Name {
-		env["HUB_ADDR"], env["HUB_OPS_ADDR"] = e.state.addr(name), e.state.addr(operations(name))
-	}
-	return env
-}
-
-// standIns are the programs that stand in for the world. They stop after those who may be calling them.
-func standIns(e environment) []serviceSpec {
+// simulators are the programs that stand in for the world. They stop after those who may be calling them.
+func simulators(e environment) []serviceSpec {
 	of := func(name string, env map[string]string, args ...string) serviceSpec {
-		return serviceSpec{Name: name, Path: e.layout.bin(name), Layer: layerServers, Grace: grace, Env: environ(env), Args: args}
+		return serviceSpec{Name: name, Path: e.layout.bin(name), Layer: layerServers, Grace: grace, Env: localstack.Environ(env), Args: args}
 	}
 	list := []serviceSpec{of(mailSink, nil, "--smtp", e.state.addr(mailSink+"-smtp"), "--web", e.state.addr(mailSink+"-web"),
 		"--dir", e.layout.mail())}

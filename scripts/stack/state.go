@@ -7,6 +7,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/localserver"
+	"hub.internal/pkg/localstack"
 )
 
 // state is what has to stay the same from one start to the next.
@@ -15,8 +16,8 @@ type state struct {
 	// Signing are the services' signing keys, made at the first use.
 	Signing map[string]signingKey
 	Ports   map[string]int
-	Keys    map[string]apiKey // API keys by name, as auth issued them
-	App     appSecrets        // of the Connected App
+	Keys    map[string]localstack.APIKey // API keys by name, as auth issued them
+	App     appSecrets                   // of the Connected App
 	// SampleLoaded is set when the sample data are in the source database, whole.
 	SampleLoaded bool
 	Generation   int64 // of the plan
@@ -30,18 +31,14 @@ type signingKey struct{ Key, Trusted string }
 // appSecrets are what the Connected App was given.
 type appSecrets struct{ Secret, WebhookSecret string }
 
-// apiKey is an issued key.
-type apiKey struct {
-	ID  string `json:"id"`
-	Key string `json:"key"`
-}
-
+// loadState reads the state of the last start; it is empty at the first.
 func loadState(l layout) (*state, error) {
-	s := &state{Secrets: map[string]string{}, Signing: map[string]signingKey{}, Ports: map[string]int{}, Keys: map[string]apiKey{},
+	s := &state{Secrets: map[string]string{}, Signing: map[string]signingKey{}, Ports: map[string]int{}, Keys: map[string]localstack.APIKey{},
 		path: l.state()}
 	return s, readJSON(s.path, s)
 }
 
+// save writes the state for this user's eyes alone.
 func (s *state) save() error { return writeJSON(s.path, s, 0o600) }
 
 // secret is a random value of 48 hexadecimal digits, the same at every start.
@@ -124,4 +121,5 @@ func (s *state) addPorts(names []string) error {
 	return nil
 }
 
+// addr is host:port of the listener with this name, on this machine's own address.
 func (s *state) addr(name string) string { return fmt.Sprintf("127.0.0.1:%d", s.Ports[name]) }

@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"os/exec"
 
 	"hub.internal/pkg/postgres"
 )
@@ -19,18 +16,4 @@ func bootstrapStore(ctx context.Context, e environment, superuserURL string) err
 		logins[role] = postgres.Login{Password: e.state.secret(role), Connections: storeProcesses * connections}
 	}
 	return postgres.Bootstrap(ctx, superuserURL, storeDatabase, logins)
-}
-
-// migrate runs a service's own migrations as the owner.
-func migrate(ctx context.Context, e environment, s service) error {
-	settings := e.settings(s)
-	settings["HUB_MIGRATE_URL"] = e.storeURL(postgres.Owner)
-	cmd := exec.CommandContext(ctx, e.layout.bin(s.Name), "migrate")
-	cmd.Dir, cmd.Env = e.layout.root, environ(settings)
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s migrate: %w: %s", s.Name, err, bytes.TrimSpace(out.Bytes()))
-	}
-	return nil
 }

@@ -17,7 +17,7 @@ import (
 // supervisor keeps the programs of the plan running.
 type supervisor struct {
 	layout layout
-	board  *board
+	board  *statusWriter
 	log    *slog.Logger
 	units  map[string]*unit
 }
@@ -26,7 +26,7 @@ type supervisor struct {
 // it read the plan again. Its own death, however it comes, is its children's too (on
 // Linux), so that a new supervisor finds the field clear.
 func supervise(ctx context.Context, l layout, hangup <-chan os.Signal, logTo io.Writer) error {
-	lock, err := claim(ctx, l)
+	lock, err := acquireSupervisorLock(ctx, l)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func supervise(ctx context.Context, l layout, hangup <-chan os.Signal, logTo io.
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(logTo, nil))
-	s := &supervisor{layout: l, board: newBoard(l, log, os.Getpid(), digest), log: log, units: map[string]*unit{}}
+	s := &supervisor{layout: l, board: newStatusWriter(l, log, os.Getpid(), digest), log: log, units: map[string]*unit{}}
 	log.Info("supervisor started", "pid", os.Getpid())
 	for {
 		s.apply(ctx)
@@ -54,9 +54,9 @@ func supervise(ctx context.Context, l layout, hangup <-chan os.Signal, logTo io.
 	}
 }
 
-// claim takes the supervisor's lock. It tries for a second: who asks whether a supervisor
+// acquireSupervisorLock takes the supervisor's lock. It tries for a second: who asks whether a supervisor
 // lives holds the lock for a moment too.
-func claim(ctx context.Context, l layout) (lock *os.File, err error) {
+func acquireSupervisorLock(ctx context.Context, l layout) (lock *os.File, err error) {
 	limited, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	err = poll(limited, nil, func() (bool, error) {
@@ -116,13 +116,14 @@ func (s *supervisor) startAndWait(ctx context.Context, units []*unit) {
 	}
 	for _, u := range units {
 		select {
-		case <-s.units[u.name].tried:
+		case <-s.units[u.name].attempted:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
+// stopAll stops everything, in the order of the layers.
 func (s *supervisor) stopAll() {
 	all := make([]*unit, 0, len(s.units))
 	for _, u := range s.units {
@@ -156,6 +157,7 @@ const (
 	layerServers
 )
 
+// service is a unit of one of Hub's programs, and server one of a database or Consul.
 func (s *supervisor) service(spec serviceSpec) *unit {
 	return &unit{
 		name: spec.Name, key: key(spec), layer: spec.Layer, grace: spec.Grace,

@@ -100,7 +100,11 @@ func TestACrashLoopIsSlowAndExplained(t *testing.T) {
 	if why := now.Programs["query"].Error; !strings.Contains(why, "exit status 3") {
 		t.Errorf("error = %q", why)
 	}
-	if words := lastLines(c.log("query"), 1); !strings.Contains(words, "HUB_SOMETHING is not set") || !strings.Contains(words, "set it to this") {
+	if words := lastLines(
+		c.log("query"),
+		1,
+	); !strings.Contains(words, "HUB_SOMETHING is not set") ||
+		!strings.Contains(words, "set it to this") {
 		t.Errorf("last line of the log = %q", words)
 	}
 	before, began := len(c.journal()), time.Now()
@@ -114,7 +118,13 @@ func TestStopOrder(t *testing.T) {
 	c := newCheckout(t)
 	apply, stop := inProcess(t, c)
 	apply(plan{Services: []serviceSpec{
-		c.fake("auth", layerServices), c.fake("gateway", layerEdge), c.fake("query", layerServices), c.fake("stand-in-for-postgres", layerServers),
+		c.fake(
+			"auth",
+			layerServices,
+		),
+		c.fake("gateway", layerEdge),
+		c.fake("query", layerServices),
+		c.fake("stand-in-for-postgres", layerServers),
 	}})
 	hubtest.Eventually(t, "four starts", func() bool { return len(c.journal()) == 4 })
 	stop()
@@ -206,7 +216,7 @@ func TestControlOfADetachedSupervisor(t *testing.T) {
 		t.Fatal(err)
 	}
 	wanted.Generation = 3
-	if _, err := ctl.run(t.Context(), wanted); !errors.Is(err, errDeaf) {
+	if _, err := ctl.run(t.Context(), wanted); !errors.Is(err, errUnresponsive) {
 		t.Fatalf("a hung supervisor: %v", err)
 	}
 	if err := ctl.kill(t.Context()); err != nil {

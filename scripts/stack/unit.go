@@ -26,11 +26,11 @@ type unit struct {
 	grace time.Duration // to stop in
 	start starter
 
-	board  *board
-	log    *slog.Logger
-	cancel context.CancelFunc
-	tried  chan struct{} // closed after the first start, good or bad
-	ended  chan struct{} // closed when the goroutine has ended
+	board     *statusWriter
+	log       *slog.Logger
+	cancel    context.CancelFunc
+	attempted chan struct{} // closed after the first start, good or bad
+	ended     chan struct{} // closed when the goroutine has ended
 }
 
 const (
@@ -43,7 +43,7 @@ const (
 // launch begins the unit's goroutine, which stop ends.
 func (u *unit) launch() {
 	ctx, cancel := context.WithCancel(context.Background())
-	u.cancel, u.tried, u.ended = cancel, make(chan struct{}), make(chan struct{})
+	u.cancel, u.attempted, u.ended = cancel, make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(u.ended)
 		u.run(ctx)
@@ -57,6 +57,8 @@ func (u *unit) stop() {
 	u.board.remove(u.name)
 }
 
+// run starts the program again and again, with a pause that doubles from firstPause to longPause (exponential
+// backoff) and begins anew after steady.
 func (u *unit) run(ctx context.Context) {
 	pause := firstPause
 	for first := true; ; first = false {
@@ -69,7 +71,7 @@ func (u *unit) run(ctx context.Context) {
 			u.board.ended(u.name, err)
 		}
 		if first {
-			close(u.tried)
+			close(u.attempted)
 		}
 		if err == nil {
 			if err = u.watch(ctx, program); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,15 +13,22 @@ import (
 	"hub.internal/pkg/localserver"
 )
 
+// upOptions are what variables of the caller choose.
 type upOptions struct {
-	sourceDSN string
-	discovery string
-	observe   bool
-	docker    bool
+	sourceDSN string // SOURCE_DSN: a MySQL of one's own instead of the sample, as user:password@tcp(host:port)/database
+	discovery string // DISCOVERY: how services find one another, static or consul
+	observe   bool   // OBSERVE=1: a collector, Jaeger and Prometheus beside it
+}
+
+// optionsOf reads the variables of the caller.
+func optionsOf(variable func(string) string) upOptions {
+	return upOptions{sourceDSN: variable("SOURCE_DSN"), discovery: cmp.Or(variable("DISCOVERY"), "static"),
+		observe: variable("OBSERVE") == "1"}
 }
 
 // up brings everything up, step by step. Each step looks at what is there already, so that
-// a second run finds little to do and a failed one can be repeated.
+// a second run finds little to do and a failed one can be repeated. HUB_*, OTEL_* and MCP_* variables of the caller reach the services
+// for as long as the stack runs; services whose settings or programs have changed are restarted.
 func up(ctx context.Context, l layout, o upOptions, p progress) error {
 	if o.discovery != "static" && o.discovery != "consul" {
 		return fmt.Errorf("DISCOVERY=%s: want static or consul", o.discovery)
@@ -79,7 +87,7 @@ func bringUp(ctx context.Context, e environment, p progress) error {
 	}
 	defer turn.Close()
 	c := control{e.layout}
-	if err := settle(ctx, c, e, p); err != nil {
+	if err := prepareSupervisor(ctx, c, e, p); err != nil {
 		return err
 	}
 	if err := drawKeysets(ctx, e); err != nil {
@@ -93,7 +101,7 @@ func bringUp(ctx context.Context, e environment, p progress) error {
 	}
 	auth := slices.IndexFunc(e.services, func(s service) bool { return s.Has(inventory.Pepper) })
 	if auth >= 0 {
-		if err := errors.Join(issueKeys(ctx, e, e.services[auth]), addUsers(ctx, e, e.services[auth])); err != nil {
+		if err := errors.Join(issueKeys(ctx, e), addUsers(ctx, e, e.services[auth])); err != nil {
 			return err
 		}
 	}
@@ -105,6 +113,7 @@ func bringUp(ctx context.Context, e environment, p progress) error {
 	return writeFile(e.layout.env(), shellFile(devEnv(e)), 0o600)
 }
 
+// waitForLock takes a lock, and tells what it waits for while another process has it.
 func waitForLock(ctx context.Context, path, waiting string, p progress) (*os.File, error) {
 	lock, err := lockFile(path)
 	if !errors.Is(err, errLocked) {
@@ -122,9 +131,9 @@ func waitForLock(ctx context.Context, path, waiting string, p progress) (*os.Fil
 	return lock, err
 }
 
-// settle makes sure that no supervisor of an older build or one that has hung stands in the
+// prepareSupervisor makes sure that no supervisor of an older build or one that has hung stands in the
 // way, and that every name has a port.
-func settle(ctx context.Context, c control, e environment, p progress) error {
+func prepareSupervisor(ctx context.Context, c control, e environment, p progress) error {
 	pid, err := c.pid()
 	if err != nil {
 		return err
@@ -154,11 +163,7 @@ func settle(ctx context.Context, c control, e environment, p progress) error {
 	}
 	// Servers of a supervisor that was killed may still be about to end.
 	for _, s := range serverNames(e.options) {
-		real, err := realDir(e.layout.data(s))
-		if err != nil {
-			return err
-		}
-		if err := localserver.Reclaim(ctx, real); err != nil {
+		if err := localserver.Reclaim(ctx, e.layout.data(s)); err != nil {
 			return err
 		}
 	}
@@ -206,12 +211,7 @@ func startServers(ctx context.Context, c control, e environment, p progress) err
 		if err := bootstrapStore(ctx, e, now.Programs["postgres"].Admin); err != nil {
 			return err
 		}
-		for _, s := range e.services {
-			if err := migrate(ctx, e, s); err != nil {
-				return err
-			}
-		}
-		return nil
+		return e.stack().Migrate(ctx)
 	})
 	if err != nil || e.options.sourceDSN != "" {
 		return err
@@ -256,7 +256,7 @@ func execute(ctx context.Context, c control, e environment, next plan) (status, 
 		return status{}, err
 	}
 	now, err := c.run(ctx, next)
-	if errors.Is(err, errDeaf) {
+	if errors.Is(err, errUnresponsive) {
 		if err := c.kill(ctx); err != nil {
 			return status{}, err
 		}

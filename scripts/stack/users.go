@@ -2,10 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
-	"strings"
 )
 
 // adminEmail is the address of the local administrator.
@@ -17,41 +14,21 @@ var devUsers = []struct{ name, email, fullName, roles, variable string }{
 	{"admin", adminEmail, "Ada Admin", "admin,reviewer", "HUB_ADMIN"},
 }
 
-// addUsers adds the users that auth does not know yet, and the roles that they lack, through
-// auth's own command.
+// addUsers adds the users that auth does not know yet, through auth's own command.
 func addUsers(ctx context.Context, e environment, auth service) error {
-	command := func(input string, args ...string) ([]byte, error) {
-		return run(ctx, e, auth, input, append([]string{"user"}, args...)...)
+	var known struct {
+		Users []struct{ Email string }
 	}
-	listed, err := command("", "list", "--json")
-	if err != nil {
+	if err := ask(ctx, e, auth, &known, "user", "list", "--json"); err != nil {
 		return err
 	}
-	var known struct {
-		Users []struct {
-			Email string
-			Roles []string
-		}
-	}
-	if err := json.Unmarshal(listed, &known); err != nil {
-		return fmt.Errorf("auth user list answered no list: %w", err)
-	}
 	for _, u := range devUsers {
-		add := []string{"add", u.email, "--name", u.fullName, "--roles", u.roles, "--password-stdin"}
-		for _, k := range known.Users {
-			if k.Email == u.email {
-				add = nil
-				// An older checkout may have given fewer roles.
-				if lacks := slices.DeleteFunc(strings.Split(u.roles, ","),
-					func(role string) bool { return slices.Contains(k.Roles, role) }); len(lacks) > 0 {
-					add = []string{"roles", u.email, "--set", strings.Join(append(k.Roles, lacks...), ",")}
-				}
-			}
-		}
-		if add == nil {
+		password := userPassword(e, u.name) // drawn now, so that it is saved with the state
+		if slices.ContainsFunc(known.Users, func(k struct{ Email string }) bool { return k.Email == u.email }) {
 			continue
 		}
-		if _, err := command(userPassword(e, u.name)+"\n", add...); err != nil {
+		if _, err := run(ctx, e, auth, password+"\n",
+			"user", "add", u.email, "--name", u.fullName, "--roles", u.roles, "--password-stdin"); err != nil {
 			return err
 		}
 	}

@@ -16,8 +16,16 @@ import (
 
 // session is what the gateway says of a signed-in user.
 func session(email string, roles ...string) caller.Caller {
-	return caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: email, CredentialID: "ses_1", HubUser: "usr_" + email, Email: email, Roles: roles,
-		RequestID: "req_3"}
+	return caller.Caller{
+		Kind:           caller.User,
+		Service:        "console",
+		ExternalUserID: email,
+		CredentialID:   "ses_1",
+		HubUser:        "usr_" + email,
+		Email:          email,
+		Roles:          roles,
+		RequestID:      "req_3",
+	}
 }
 
 var (
@@ -59,7 +67,11 @@ func (h *house) post(path string, form url.Values) (to, flash string, w *httptes
 	for _, c := range w.Result().Cookies() {
 		if c.Name == "__Host-hub-flash" && c.MaxAge >= 0 {
 			page := h.visit(ada, "GET", "/admin/menus", nil, "Cookie", c.Name+"="+c.Value).Body.String()
-			if m := regexp.MustCompile(`<p class="notice (?:done|wrong)" role="(?:status|alert)">([^<]*)</p>`).FindStringSubmatch(page); m != nil {
+			if m := regexp.MustCompile(
+				`<p class="notice (?:done|wrong)" role="(?:status|alert)">([^<]*)</p>`,
+			).FindStringSubmatch(
+				page,
+			); m != nil {
 				flash = html.UnescapeString(m[1])
 			}
 		}
@@ -91,7 +103,10 @@ func (h *house) write(item, title string, sections ...any) object {
 	if sections == nil {
 		sections = []any{}
 	}
-	return h.ok("upsert_dynamic_page", object{"groupSlug": "reports", "itemSlug": item, "title": title, "sections": sections, "createdBy": "agent"})
+	return h.ok(
+		"upsert_dynamic_page",
+		object{"groupSlug": "reports", "itemSlug": item, "title": title, "sections": sections, "createdBy": "agent"},
+	)
 }
 
 // TestPagesAreForThoseWhoMay: every page, by each kind of visitor.
@@ -102,9 +117,12 @@ func TestPagesAreForThoseWhoMay(t *testing.T) {
 	of := url.Values{"group": {"reports"}, "item": {"later"}, "name": {"Later"}, "by": {"up"}, "newest": {"2"}}
 	for page, role := range map[string]string{
 		"GET /p": "signed in", "GET /p/reports/weekly": "any", "GET /p/reports/weekly/tables/1": "any", "GET /p/reports/none": "any",
-		"GET /p/reports/weekly/versions": "admin", "GET /p/reports/weekly/versions/1": "admin", "POST /p/reports/weekly/versions/1/restore": "admin",
-		"GET /admin/menus": "admin", "POST /admin/menus/move": "admin", "POST /admin/menus/order": "admin", "GET /admin/menus/edit?group=reports": "admin",
-		"POST /admin/menus/edit": "admin", "GET /admin/menus/delete?group=reports&item=later": "admin", "POST /admin/menus/delete": "admin",
+		"GET /p/reports/weekly/versions": "admin", "GET /p/reports/weekly/versions/1": "admin",
+		"POST /p/reports/weekly/versions/1/restore": "admin",
+		"GET /admin/menus":                          "admin", "POST /admin/menus/move": "admin", "POST /admin/menus/order": "admin",
+		"GET /admin/menus/edit?group=reports": "admin",
+		"POST /admin/menus/edit":              "admin", "GET /admin/menus/delete?group=reports&item=later": "admin",
+		"POST /admin/menus/delete": "admin",
 	} {
 		method, path, _ := strings.Cut(page, " ")
 		for who, c := range map[string]struct {
@@ -112,7 +130,8 @@ func TestPagesAreForThoseWhoMay(t *testing.T) {
 			refused bool
 			status  int
 		}{
-			"nobody": {visitor, true, 401}, "a user without a role": {noRole, role != "signed in", 403}, "a reviewer": {rev, role == "admin", 403}, "an administrator": {ada, false, 0},
+			"nobody": {visitor, true, 401}, "a user without a role": {noRole, role != "signed in", 403},
+			"a reviewer": {rev, role == "admin", 403}, "an administrator": {ada, false, 0},
 		} {
 			w := h.visit(c.caller, method, path, of)
 			if refused := w.Code == 401 || w.Code == 403; refused != c.refused || refused && w.Code != c.status {
@@ -132,24 +151,88 @@ func TestPagesAreForThoseWhoMay(t *testing.T) {
 func TestPageShowsWhatWasWritten(t *testing.T) {
 	h := newHouse(t)
 	h.reports(
-		object{"type": "text", "title": "News", "body": `<h1>Big</h1><h3>Small</h3><h1>Next</h1><p>See <a href="/drafts?status=in_review">drafts</a> and <a href="https://x.example/a">x</a></p>`},
-		object{"type": "stats", "cards": []any{object{"label": "Calls", "value": 1234567, "unit": "a day", "delta": -3.5, "hint": "since May"}, object{"label": "Word", "value": "fine", "delta": 4}}},
+		object{
+			"type":  "text",
+			"title": "News",
+			"body": `<h1>Big</h1><h3>Small</h3><h1>Next</h1><p>See <a href="/drafts?status=in_review">drafts</a> and <a ` +
+				`href="https://x.example/a">x</a></p>`,
+		},
+		object{
+			"type": "stats",
+			"cards": []any{
+				object{"label": "Calls", "value": 1234567, "unit": "a day", "delta": -3.5, "hint": "since May"},
+				object{"label": "Word", "value": "fine", "delta": 4},
+			},
+		},
 		object{"type": "table", "title": "Brands", "caption": "Of the week", "columns": []any{
-			object{"key": "brand_id", "label": "Id"}, object{"key": "name", "label": "Name"}, object{"key": "n", "label": "Sold"}, object{"key": "contact.email", "label": "Mail"},
-			object{"key": "at", "label": "Last"}, object{"key": "days", "label": "Days"}, object{"key": "contact", "label": "All"}, object{"key": "site", "label": "Site", "align": "center"}},
+			object{
+				"key":   "brand_id",
+				"label": "Id",
+			},
+			object{"key": "name", "label": "Name"},
+			object{"key": "n", "label": "Sold"},
+			object{"key": "contact.email", "label": "Mail"},
+			object{
+				"key":   "at",
+				"label": "Last",
+			},
+			object{"key": "days", "label": "Days"},
+			object{"key": "contact", "label": "All"},
+			object{"key": "site", "label": "Site", "align": "center"},
+		},
 			"rows": []any{
-				object{"brand_id": 12345, "name": "beta", "n": 1200.5, "contact": object{"email": "a@x.example", "position": "CEO"}, "at": "2026-01-31T09:00:00.000Z", "days": []int{1, 5, 3}, "site": "https://x.example/"},
-				object{"brand_id": 777, "name": "Alpha", "n": 90, "contact": nil, "at": "2026-02-01", "days": []int{}, "site": "javascript:alert(1)"},
-				object{"name": "gamma", "n": nil}}},
+				object{
+					"brand_id": 12345,
+					"name":     "beta",
+					"n":        1200.5,
+					"contact":  object{"email": "a@x.example", "position": "CEO"},
+					"at":       "2026-01-31T09:00:00.000Z",
+					"days":     []int{1, 5, 3},
+					"site":     "https://x.example/",
+				},
+				object{
+					"brand_id": 777,
+					"name":     "Alpha",
+					"n":        90,
+					"contact":  nil,
+					"at":       "2026-02-01",
+					"days":     []int{},
+					"site":     "javascript:alert(1)",
+				},
+				object{"name": "gamma", "n": nil},
+			}},
 		object{"type": "table", "columns": []any{object{"key": "a", "label": "A"}}, "rows": []any{}},
 	)
 	page := h.see("/p/reports/weekly")
-	has(t, page, "<h1>Week one</h1>", "<h2 dir=\"auto\">News</h2>", "<h3>Big</h3><h4>Small</h4><h3>Next</h3>", `<a href="/drafts?status=in_review">drafts</a>`,
-		`<bdi class="figure">1,234,567</bdi>`, "a day", `<span aria-hidden="true">▼</span> <bdi>-3.5</bdi>`, `<span aria-hidden="true">▲</span> <bdi>&#43;4</bdi>`, "since May",
-		`<td class="number" data-key-value="12345"><bdi>12345</bdi>`, `<td class="number" data-key-value="1200.5"><bdi>1,200.5</bdi>`, `href="mailto:a@x.example"`, "<time datetime=\"2026-01-31T09:00:00Z\"",
-		`aria-label="3 values from 1 to 5: first 1, last 3"`, `<polyline points="3.0,25.0 60.0,3.0 117.0,14.0"/>`, `<span class="muted">position</span> <bdi>CEO</bdi>`,
-		`<a href="https://x.example/" rel="noopener noreferrer">`, "!href=\"javascript", `<td class="middle"><bdi>javascript:alert(1)</bdi>`, "Of the week", "There are no rows.",
-		`by <bdi>agent (u1)</bdi>`, "Version 1,", `href="/p/reports/weekly/versions"`, "3 rows")
+	has(
+		t,
+		page,
+		"<h1>Week one</h1>",
+		"<h2 dir=\"auto\">News</h2>",
+		"<h3>Big</h3><h4>Small</h4><h3>Next</h3>",
+		`<a href="/drafts?status=in_review">drafts</a>`,
+		`<bdi class="figure">1,234,567</bdi>`,
+		"a day",
+		`<span aria-hidden="true">▼</span> <bdi>-3.5</bdi>`,
+		`<span aria-hidden="true">▲</span> <bdi>&#43;4</bdi>`,
+		"since May",
+		`<td class="number" data-key-value="12345"><bdi>12345</bdi>`,
+		`<td class="number" data-key-value="1200.5"><bdi>1,200.5</bdi>`,
+		`href="mailto:a@x.example"`,
+		"<time datetime=\"2026-01-31T09:00:00Z\"",
+		`aria-label="3 values from 1 to 5: first 1, last 3"`,
+		`<polyline points="3.0,25.0 60.0,3.0 117.0,14.0"/>`,
+		`<span class="muted">position</span> <bdi>CEO</bdi>`,
+		`<a href="https://x.example/" rel="noopener noreferrer">`,
+		"!href=\"javascript",
+		`<td class="middle"><bdi>javascript:alert(1)</bdi>`,
+		"Of the week",
+		"There are no rows.",
+		`by <bdi>agent (u1)</bdi>`,
+		"Version 1,",
+		`href="/p/reports/weekly/versions"`,
+		"3 rows",
+	)
 	has(t, h.see("/p"), `<a href="/p/reports/weekly" rel="noopener noreferrer"><bdi>Weekly</bdi>`)
 	has(t, h.visit(noRole, "GET", "/p", nil).Body.String(), "no pages for you yet", "!Weekly")
 	order := func(page string) string {
@@ -159,18 +242,26 @@ func TestPageShowsWhatWasWritten(t *testing.T) {
 		}
 		return strings.Join(names, " ")
 	}
-	for query, want := range map[string]string{"": "beta Alpha gamma", "?sort=3.1.asc": "Alpha beta gamma", "?sort=3.1.desc": "gamma beta Alpha", "?sort=3.2.asc": "Alpha beta gamma",
-		"?sort=3.2.desc": "beta Alpha gamma", "?sort=3.99.asc": "beta Alpha gamma", "?sort=1.0.asc": "beta Alpha gamma", "?sort=x": "beta Alpha gamma", "?sort=-1.0.asc": "beta Alpha gamma", "?sort=3.-1.asc": "beta Alpha gamma"} {
+	for query, want := range map[string]string{"": "beta Alpha gamma", "?sort=3.1.asc": "Alpha beta gamma",
+		"?sort=3.1.desc": "gamma beta Alpha", "?sort=3.2.asc": "Alpha beta gamma",
+		"?sort=3.2.desc": "beta Alpha gamma", "?sort=3.99.asc": "beta Alpha gamma", "?sort=1.0.asc": "beta Alpha gamma",
+		"?sort=x": "beta Alpha gamma", "?sort=-1.0.asc": "beta Alpha gamma", "?sort=3.-1.asc": "beta Alpha gamma"} {
 		if got := order(h.see("/p/reports/weekly" + query)); got != want {
 			t.Errorf("%q: %s, want %s", query, got, want)
 		}
 	}
-	has(t, h.see("/p/reports/weekly?sort=3.1.asc"), `aria-sort="ascending"><button class="quiet small sort" form="sort-3" name="sort" value="3.1.desc">`)
+	has(
+		t,
+		h.see("/p/reports/weekly?sort=3.1.asc"),
+		`aria-sort="ascending"><button class="quiet small sort" form="sort-3" name="sort" value="3.1.desc">`,
+	)
 	if w := h.visit(ada, "GET", "/p/reports/later", nil); w.Code != 404 || !strings.Contains(w.Body.String(), "has not been written yet") {
 		t.Errorf("a page that is not there yet: %d", w.Code)
 	}
 	has(t, h.visit(rev, "GET", "/p/reports/weekly", nil).Body.String(), "Week one", "!/versions")
-	for _, path := range []string{"/p/reports/none", "/p/none/weekly", "/p/reports/weekly/tables/1", "/p/reports/weekly/tables/9", "/p/reports/weekly/tables/x", "/p/reports/weekly/versions/2", "/p/reports/weekly/versions/0", "/p/reports/weekly/versions/01", "/p/reports/weekly/versions/99999999999"} {
+	for _, path := range []string{"/p/reports/none", "/p/none/weekly", "/p/reports/weekly/tables/1", "/p/reports/weekly/tables/9",
+		"/p/reports/weekly/tables/x", "/p/reports/weekly/versions/2", "/p/reports/weekly/versions/0", "/p/reports/weekly/versions/01",
+		"/p/reports/weekly/versions/99999999999"} {
 		if w := h.visit(ada, "GET", path, nil); w.Code != 404 {
 			t.Errorf("%s: %d", path, w.Code)
 		}
@@ -180,13 +271,26 @@ func TestPageShowsWhatWasWritten(t *testing.T) {
 func TestCSV(t *testing.T) {
 	h := newHouse(t)
 	h.reports(object{"type": "table", "columns": []any{object{"key": "a", "label": "=A"}, object{"key": "b", "label": "B"}}, "rows": []any{
-		object{"a": "=HYPERLINK(1)", "b": -5}, object{"a": "+1", "b": "-5.20"}, object{"a": "@x", "b": "-cmd"}, object{"a": "\tx", "b": "a,\"b\"\nc"}, object{"a": nil, "b": object{"k": "=x"}}, object{"a": "김", "b": true}}})
+		object{
+			"a": "=HYPERLINK(1)",
+			"b": -5,
+		},
+		object{"a": "+1", "b": "-5.20"},
+		object{"a": "@x", "b": "-cmd"},
+		object{"a": "\tx", "b": "a,\"b\"\nc"},
+		object{"a": nil, "b": object{"k": "=x"}},
+		object{"a": "김", "b": true},
+	}})
 	w := h.visit(rev, "GET", "/p/reports/weekly/tables/1", nil)
-	want := "\ufeff'=A,B\r\n'=HYPERLINK(1),-5\r\n'+1,-5.20\r\n'@x,'-cmd\r\n'\tx,\"a,\"\"b\"\"\r\nc\"\r\n,\"{\"\"k\"\":\"\"=x\"\"}\"\r\n김,true\r\n"
+	want := "\ufeff'=A,B\r\n'=HYPERLINK(1),-5\r\n'+1,-5.20\r\n'@x,'-cmd\r\n'\tx,\"a,\"\"b\"\"\r\nc\"\r\n,\"{\"\"k\"\":\"\"=x\"\"}" +
+		"\"\r\n김,true\r\n"
 	if got := w.Body.String(); got != want {
 		t.Errorf("%q\nwant %q", got, want)
 	}
-	if got := w.Header().Get("Content-Disposition"); got != `attachment; filename="reports-weekly-1.csv"` || w.Header().Get("Content-Type") != "text/csv; charset=utf-8" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+	if got := w.Header().Get(
+		"Content-Disposition",
+	); got != `attachment; filename="reports-weekly-1.csv"` || w.Header().Get("Content-Type") != "text/csv; charset=utf-8" ||
+		w.Header().Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("%v", w.Header())
 	}
 }
@@ -198,12 +302,29 @@ func TestVersions(t *testing.T) {
 	if two["version"] != 2.0 || two["replaced"] != true || two["url"] != "/p/reports/weekly" {
 		t.Errorf("%v", two)
 	}
-	has(t, h.see("/p/reports/weekly/versions"), `/p/reports/weekly/versions/1">Version 1</a>`, `Version 2</a> <span class="badge good">Shown</span>`)
-	has(t, h.see("/p/reports/weekly/versions/1"), "What restoring it would change", `Removed: </span><del dir="auto">Title: Week two`, `Added: </span><ins dir="auto">one`, `<li dir="auto">stays`, `name="newest" value="2"`)
+	has(
+		t,
+		h.see("/p/reports/weekly/versions"),
+		`/p/reports/weekly/versions/1">Version 1</a>`,
+		`Version 2</a> <span class="badge good">Shown</span>`,
+	)
+	has(
+		t,
+		h.see("/p/reports/weekly/versions/1"),
+		"What restoring it would change",
+		`Removed: </span><del dir="auto">Title: Week two`,
+		`Added: </span><ins dir="auto">one`,
+		`<li dir="auto">stays`,
+		`name="newest" value="2"`,
+	)
 	has(t, h.see("/p/reports/weekly/versions/2"), "What this version has changed", `Added: </span><ins dir="auto">two`, "!Restore version")
 	// Somebody writes while an administrator looks: nothing is restored, and it is said.
 	h.write("weekly", "Week three")
-	if _, flash, w := h.post("/p/reports/weekly/versions/1/restore", url.Values{"newest": {"2"}}); w.Code != 303 || !strings.Contains(flash, "Version 3 was written while you looked at version 2") {
+	if _, flash, w := h.post(
+		"/p/reports/weekly/versions/1/restore",
+		url.Values{"newest": {"2"}},
+	); w.Code != 303 ||
+		!strings.Contains(flash, "Version 3 was written while you looked at version 2") {
 		t.Errorf("%d %q", w.Code, flash)
 	}
 	to, flash, _ := h.post("/p/reports/weekly/versions/1/restore", url.Values{"newest": {"3"}})
@@ -211,7 +332,10 @@ func TestVersions(t *testing.T) {
 		t.Errorf("%s %q", to, flash)
 	}
 	has(t, h.see("/p/reports/weekly"), "<h1>Week one</h1>", "Version 4, which is version 1 again, by <bdi>agent (ada@hub.example)</bdi>")
-	if n := h.count(`SELECT count(*) FROM audit.calls WHERE tool = 'page.restore' AND external_user_id = 'ada@hub.example' AND detail->>'from' = '1' AND detail->>'version' = '4'`); n != 1 {
+	if n := h.count(
+		`SELECT count(*) FROM audit.calls WHERE tool = 'page.restore' AND external_user_id = 'ada@hub.example' AND detail->>'from' = '1' ` +
+			`AND detail->>'version' = '4'`,
+	); n != 1 {
 		t.Errorf("%d audit rows of the restoring", n)
 	}
 	for form, status := range map[string]int{"": 400, "newest=4": 404} {
@@ -260,11 +384,20 @@ func TestMenusPage(t *testing.T) {
 	if got := order(); got != "plans reports later weekly" {
 		t.Errorf("%s", got)
 	}
-	if _, flash, w := h.post("/admin/menus/order", url.Values{"group": {""}, "slug": {"reports", "plans"}}); flash != "The order is changed." || w.Header().Get("Hub-Navigation") == "" {
+	if _, flash, w := h.post(
+		"/admin/menus/order",
+		url.Values{"group": {""}, "slug": {"reports", "plans"}},
+	); flash != "The order is changed." ||
+		w.Header().Get("Hub-Navigation") == "" {
 		t.Errorf("%q %v", flash, w.Header())
 	}
-	for name, slugs := range map[string][]string{"one is missing": {"plans"}, "one is too many": {"plans", "reports", "x"}, "one is there twice": {"plans", "plans"}, "none": nil} {
-		if _, flash, w := h.post("/admin/menus/order", url.Values{"group": {""}, "slug": slugs}); !strings.Contains(flash, "Somebody has changed the menus") || w.Header().Get("Hub-Navigation") != "" {
+	for name, slugs := range map[string][]string{"one is missing": {"plans"}, "one is too many": {"plans", "reports", "x"},
+		"one is there twice": {"plans", "plans"}, "none": nil} {
+		if _, flash, w := h.post(
+			"/admin/menus/order",
+			url.Values{"group": {""}, "slug": slugs},
+		); !strings.Contains(flash, "Somebody has changed the menus") ||
+			w.Header().Get("Hub-Navigation") != "" {
 			t.Errorf("%s: %q", name, flash)
 		}
 	}
@@ -273,10 +406,19 @@ func TestMenusPage(t *testing.T) {
 	}
 	// Rename, hide.
 	has(t, h.see("/admin/menus/edit?group=reports&item=weekly"), `value="Weekly"`, "versions of pages are kept")
-	if w := h.visit(ada, "POST", "/admin/menus/edit", url.Values{"group": {"reports"}, "item": {"weekly"}, "name": {" "}, "icon": {strings.Repeat("x", 11)}}); w.Code != 422 || strings.Count(w.Body.String(), `class="error"`) != 2 {
+	if w := h.visit(
+		ada,
+		"POST",
+		"/admin/menus/edit",
+		url.Values{"group": {"reports"}, "item": {"weekly"}, "name": {" "}, "icon": {strings.Repeat("x", 11)}},
+	); w.Code != 422 ||
+		strings.Count(w.Body.String(), `class="error"`) != 2 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if _, flash, _ := h.post("/admin/menus/edit", url.Values{"group": {"reports"}, "item": {"weekly"}, "name": {"Each <week>"}, "icon": {"🇰🇷"}, "hidden": {"yes"}}); flash != "The changes are saved." {
+	if _, flash, _ := h.post(
+		"/admin/menus/edit",
+		url.Values{"group": {"reports"}, "item": {"weekly"}, "name": {"Each <week>"}, "icon": {"🇰🇷"}, "hidden": {"yes"}},
+	); flash != "The changes are saved." {
 		t.Errorf("%q", flash)
 	}
 	has(t, h.see("/admin/menus"), "<bdi>Each &lt;week&gt;</bdi>", "🇰🇷", `<span class="badge warn">Hidden</span>`)
@@ -287,19 +429,29 @@ func TestMenusPage(t *testing.T) {
 	h.see("/p/reports/weekly") // still opens
 	// Delete what is empty, and nothing else.
 	for _, c := range []struct{ group, item, flash string }{
-		{"reports", "", "This group still has items."}, {"reports", "weekly", "This item has a page"}, {"reports", "later", "It is deleted."}, {"reports", "later", "no item"}, {"plans", "", "It is deleted."}, {"plans", "", "no menu group"},
+		{"reports", "", "This group still has items."}, {"reports", "weekly", "This item has a page"}, {"reports", "later", "It is deleted."},
+		{"reports", "later", "no item"}, {"plans", "", "It is deleted."}, {"plans", "", "no menu group"},
 	} {
-		if _, flash, _ := h.post("/admin/menus/delete", url.Values{"group": {c.group}, "item": {c.item}}); !strings.Contains(flash, c.flash) {
+		if _, flash, _ := h.post(
+			"/admin/menus/delete",
+			url.Values{"group": {c.group}, "item": {c.item}},
+		); !strings.Contains(
+			flash,
+			c.flash,
+		) {
 			t.Errorf("%s %s: %q, want %q", c.group, c.item, flash, c.flash)
 		}
 	}
 	if got := order(); got != "reports weekly" {
 		t.Errorf("%s", got)
 	}
-	if n := h.count(`SELECT count(*) FROM audit.calls WHERE tool IN ('menu.delete', 'menu.arrange') AND external_user_id = 'ada@hub.example'`); n != 5 {
+	if n := h.count(
+		`SELECT count(*) FROM audit.calls WHERE tool IN ('menu.delete', 'menu.arrange') AND external_user_id = 'ada@hub.example'`,
+	); n != 5 {
 		t.Errorf("%d audit rows of two deletions and three orders", n)
 	}
-	for _, path := range []string{"/admin/menus/edit?group=none", "/admin/menus/edit?group=reports&item=none", "/admin/menus/edit", "/admin/menus/delete?group=system"} {
+	for _, path := range []string{"/admin/menus/edit?group=none", "/admin/menus/edit?group=reports&item=none", "/admin/menus/edit",
+		"/admin/menus/delete?group=system"} {
 		if w := h.visit(ada, "GET", path, nil); w.Code != 404 {
 			t.Errorf("%s: %d", path, w.Code)
 		}

@@ -57,7 +57,15 @@ func TestExamples(t *testing.T) {
 			if *update {
 				examples[i].Data, examples[i].Count = compacted(t, []byte(a.data)), a.count
 			} else if got, want := compacted(t, []byte(a.data)), compacted(t, e.Data); !bytes.Equal(got, want) || a.count != e.Count {
-				t.Errorf("%s: %s: got %d %s\nwant %d %s\n(go test -run TestExamples -update writes the answers)", name, e.Title, a.count, got, e.Count, want)
+				t.Errorf(
+					"%s: %s: got %d %s\nwant %d %s\n(go test -run TestExamples -update writes the answers)",
+					name,
+					e.Title,
+					a.count,
+					got,
+					e.Count,
+					want,
+				)
 			}
 		}
 		if *update {

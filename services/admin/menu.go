@@ -38,17 +38,20 @@ const slugPattern = `^[a-z0-9]+(-[a-z0-9]+)*$`
 
 // Group is a tab of the console with its items.
 type Group struct {
-	ID   ID
+	ID ID
+	// Slug is the group's part of addresses and never changes.
 	Slug string
 	Name string
 	// Icon is nil where there is none.
-	Icon     *string
+	Icon *string
+	// Position orders groups, and those of one position by their age.
 	Position int64
 	// Hidden groups are in no navigation; the pages in them still open by their addresses.
 	Hidden bool
 	// Fixed groups are those that the services' own pages make: nobody changes them.
-	Fixed     bool
-	Items     []Item
+	Fixed bool
+	Items []Item
+	// Origin is who made it.
 	Origin    Origin
 	CreatedAt time.Time
 }
@@ -84,10 +87,12 @@ func PagePath(group, item string) string { return "/p/" + group + "/" + item }
 // Origin is who made something, as the internal token says it: unlike createdBy, which is a label of
 // the caller's choice.
 type Origin struct {
+	// Service is the rate-limit and audit identity, ExternalUserID whom that service acted for.
 	Service        string
 	ExternalUserID string
-	CredentialID   string
-	HubUser        string
+	// CredentialID is the key or session, HubUser the id of a person of the console, empty for an agent.
+	CredentialID string
+	HubUser      string
 }
 
 // checkName judges the name of a group or an item.
@@ -106,8 +111,8 @@ func checkSeen(v *schema.Violations, path, text string) {
 	}
 }
 
-// likeness is what a name is read as at a glance: its letters and digits, whichever of their forms they have.
-func likeness(name string) string {
+// skeleton is what a name is read as at a glance: its letters and digits, whichever of their forms they have.
+func skeleton(name string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return unicode.ToLower(r)

@@ -60,7 +60,8 @@ func TestMenuRules(t *testing.T) {
 			t.Errorf("%s: %v", name, v)
 		}
 	}
-	for _, href := range []string{"/", "/drafts", "/drafts?status=in_review&x=%2F#top", "/p/reports/weekly", "/p/보고서", "https://x.example", "https://x.example/a?b=c#d", "https://x.example:8443/"} {
+	for _, href := range []string{"/", "/drafts", "/drafts?status=in_review&x=%2F#top", "/p/reports/weekly", "/p/보고서",
+		"https://x.example", "https://x.example/a?b=c#d", "https://x.example:8443/"} {
 		if got := h.ok("create_menu_item", with(object{"href": href})); got["href"] != href {
 			t.Errorf("%q is stored as %v", href, got["href"])
 		}
@@ -68,9 +69,13 @@ func TestMenuRules(t *testing.T) {
 	if got := h.ok("create_menu_item", with(object{"href": "", "slug": "own"})); got["href"] != "/p/reports/own" {
 		t.Errorf("%v", got)
 	}
-	for _, href := range []string{"javascript:alert(1)", "JaVaScRiPt:alert(1)", " javascript:alert(1)", "java\nscript:alert(1)", "\tjavascript:alert(1)", "javascript&colon;alert(1)", "&#106;avascript:alert(1)", "data:text/html,x", "vbscript:x",
-		"//evil.example", "/\\evil.example", "\\\\evil.example", "/\t/evil.example", "/ /evil.example", "///evil.example", "/a//b", "/../x", "/./x", "/a/..", "http://plain.example", "HTTPS:evil.example", "https:/evil.example", "https:///evil.example",
-		"https://user@evil.example", "https://evil.example\\@good.example", "https://%65vil.example/\u202e", "drafts", "?x", "#x", ".", "mailto:a@b.example", "tel:+1", "ftp://x.example", "file:///etc/passwd", "/x\u0000", "/x\u202e", "/x\"onclick=", "/<script>", "https://1.2", "/" + strings.Repeat("a", 2000)} {
+	for _, href := range []string{"javascript:alert(1)", "JaVaScRiPt:alert(1)", " javascript:alert(1)", "java\nscript:alert(1)",
+		"\tjavascript:alert(1)", "javascript&colon;alert(1)", "&#106;avascript:alert(1)", "data:text/html,x", "vbscript:x",
+		"//evil.example", "/\\evil.example", "\\\\evil.example", "/\t/evil.example", "/ /evil.example", "///evil.example", "/a//b", "/../x",
+		"/./x", "/a/..", "http://plain.example", "HTTPS:evil.example", "https:/evil.example", "https:///evil.example",
+		"https://user@evil.example", "https://evil.example\\@good.example", "https://%65vil.example/\u202e", "drafts", "?x", "#x", ".",
+		"mailto:a@b.example", "tel:+1", "ftp://x.example", "file:///etc/passwd", "/x\u0000", "/x\u202e", "/x\"onclick=", "/<script>",
+		"https://1.2", "/" + strings.Repeat("a", 2000)} {
 		if _, v := h.refused("create_menu_item", with(object{"href": href}), fault.Validation); len(v) != 1 || v[0].Path != "/href" {
 			t.Errorf("%q: %v", href, v)
 		}
@@ -134,7 +139,8 @@ func TestConflictsAndWhatIsNotThere(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if codes["ok"] != admin.MaxGroups-2 || codes[fault.Conflict] != 5 || h.count(`SELECT count(*) FROM admin.menu_groups`) != admin.MaxGroups {
+	if codes["ok"] != admin.MaxGroups-2 || codes[fault.Conflict] != 5 ||
+		h.count(`SELECT count(*) FROM admin.menu_groups`) != admin.MaxGroups {
 		t.Errorf("%v", codes)
 	}
 	for n := range admin.MaxItems - 1 {
@@ -150,9 +156,10 @@ func TestWritesAreDoneOnce(t *testing.T) {
 	h := newHouse(t)
 	h.reports()
 	for name, in := range map[string]object{
-		"create_menu_group":   {"name": "N", "slug": "once"},
-		"create_menu_item":    {"groupSlug": "reports", "name": "N", "slug": "once"},
-		"upsert_dynamic_page": {"groupSlug": "reports", "itemSlug": "later", "title": "T", "sections": []any{object{"type": "text", "body": "<script>x</script>"}}},
+		"create_menu_group": {"name": "N", "slug": "once"},
+		"create_menu_item":  {"groupSlug": "reports", "name": "N", "slug": "once"},
+		"upsert_dynamic_page": {"groupSlug": "reports", "itemSlug": "later", "title": "T",
+			"sections": []any{object{"type": "text", "body": "<script>x</script>"}}},
 	} {
 		first, err := h.send(name, "same", text(in))
 		if err != nil {
@@ -170,8 +177,11 @@ func TestWritesAreDoneOnce(t *testing.T) {
 		if _, err := h.send(name, "", text(in)); !fault.Is(err, fault.Validation) {
 			t.Errorf("%s without a key: %v", name, err)
 		}
-		if n := h.count(`SELECT count(*) FROM audit.calls WHERE tool = $1 AND outcome = 'ok' AND credential_id = 'ak_1' AND detail->>'group' IS NOT NULL
-			AND (detail->>'group' = 'once' OR detail->>'item' IN ('once', 'later')) AND detail->>'name' IS DISTINCT FROM 'Later'`, name); n != 1 {
+		if n := h.count(
+			`SELECT count(*) FROM audit.calls WHERE tool = $1 AND outcome = 'ok' AND credential_id = 'ak_1' AND detail->>'group' IS NOT NULL
+			AND (detail->>'group' = 'once' OR detail->>'item' IN ('once', 'later')) AND detail->>'name' IS DISTINCT FROM 'Later'`,
+			name,
+		); n != 1 {
 			t.Errorf("%s has %d rows in the audit log", name, n)
 		}
 	}
@@ -205,7 +215,10 @@ func TestWritersAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if total := h.count(`SELECT max(version) FROM admin.page_versions`); restored > 1 || restored+late != 4 || len(seen) != 8 || total != 1+8+restored {
+	if total := h.count(
+		`SELECT max(version) FROM admin.page_versions`,
+	); restored > 1 || restored+late != 4 || len(seen) != 8 ||
+		total != 1+8+restored {
 		t.Errorf("%d versions; %d writers heard of %d of their own, %d restored, %d came too late", total, 8, len(seen), restored, late)
 	}
 }
@@ -217,7 +230,13 @@ func TestNavigation(t *testing.T) {
 		t.Helper()
 		ctx, cancel := context.WithTimeout(caller.Alone(t.Context(), caller.Gateway), hubtest.Patience)
 		defer cancel()
-		out, err := remote.Operation[admin.NavigationRequest, admin.NavigationResponse]{Path: admin.NavigationPath}.Call(ctx, h.client, admin.NavigationRequest{})
+		out, err := remote.Operation[admin.NavigationRequest, admin.NavigationResponse]{
+			Path: admin.NavigationPath,
+		}.Call(
+			ctx,
+			h.client,
+			admin.NavigationRequest{},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -40,6 +40,7 @@ type NavigationItem struct {
 	Href string `json:"href"`
 }
 
+// navigation tells the gateway the tabs that are shown, in their order.
 func (s *Service) navigation(ctx context.Context, _ NavigationRequest) (NavigationResponse, error) {
 	groups, err := s.c.Store.Menus(ctx)
 	out := NavigationResponse{Groups: []NavigationGroup{}}

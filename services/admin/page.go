@@ -9,10 +9,12 @@ import (
 // Page is one version of what is at an item's address. A version never changes.
 type Page struct {
 	// Version counts from 1.
-	Version     int
+	Version int
+	// Title is the heading, Description the line below it; nil without one.
 	Title       string
 	Description *string
-	Sections    Sections
+	// Sections are what is left of what was sent, after cleaning.
+	Sections Sections
 	// Bytes is the length of the sections as they are stored.
 	Bytes int
 	// CreatedBy is a label, nil without one.
@@ -42,6 +44,7 @@ type Sections []Section
 func (s Sections) JSON() ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
+	// A page is stored as it was sent: < stays <.
 	e.SetEscapeHTML(false)
 	if s == nil {
 		s = Sections{}

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	"hub.internal/pkg/audit"
@@ -12,9 +13,11 @@ import (
 
 // Change is what people can change of a group or an item.
 type Change struct {
-	Name   string  `json:"name"`
-	Icon   *string `json:"icon"`
-	Hidden bool    `json:"hidden"`
+	// Name is cut of the spaces around it. An Icon that is empty is none.
+	Name string  `json:"name"`
+	Icon *string `json:"icon"`
+	// Hidden takes it out of the navigation; addresses stay good.
+	Hidden bool `json:"hidden"`
 }
 
 // Menus returns the built-in groups and then all others, hidden ones too, in their order.
@@ -26,17 +29,25 @@ func (s *Service) Menus(ctx context.Context) (fixed, dynamic []Group, err error)
 // Arrange puts the groups, or the items of the group, in the order of these slugs. E_CONFLICT when these are not
 // all there are, because somebody has added or deleted one meanwhile.
 func (s *Service) Arrange(ctx context.Context, group string, slugs []string) error {
-	if err := person(ctx); err != nil {
+	if err := requirePerson(ctx); err != nil {
 		return err
 	}
-	return s.c.Store.Arrange(ctx, group, slugs, s.entry(ctx, "menu.arrange", len(slugs), named(group, "", map[string]any{"order": slugs})))
+	return s.c.Store.Arrange(ctx, group, func(there []string) (Arrangement, error) {
+		// An order of what somebody saw a while ago must not lose what has come since.
+		if !slices.Equal(slices.Sorted(slices.Values(there)), slices.Sorted(slices.Values(slugs))) {
+			return Arrangement{}, fault.New(fault.Conflict,
+				"Somebody has changed the menus meanwhile, so nothing was moved. Look at them and try again.")
+		}
+		return Arrangement{slugs, s.entry(ctx, "menu.arrange", len(slugs), menuDetail(group, "", map[string]any{"order": slugs}))}, nil
+	})
 }
 
 // Rename gives a group, or its item, another name and icon, and hides it or shows it. E_VALIDATION, E_NOT_FOUND.
 func (s *Service) Rename(ctx context.Context, group, item string, c Change) error {
-	if err := person(ctx); err != nil {
+	if err := requirePerson(ctx); err != nil {
 		return err
 	}
+	// Names of groups are tabs and shorter than those of items.
 	most := maxGroupName
 	if item != "" {
 		most = maxItemName
@@ -48,17 +59,17 @@ func (s *Service) Rename(ctx context.Context, group, item string, c Change) erro
 	if err := v.Err(); err != nil {
 		return err
 	}
-	return s.c.Store.Change(ctx, group, item, c, func(before, after Change) audit.Entry {
-		return s.entry(ctx, "menu.change", 1, named(group, item, map[string]any{"before": before, "after": after}))
+	return s.c.Store.Change(ctx, group, item, func(before Change) (Change, audit.Entry) {
+		return c, s.entry(ctx, "menu.change", 1, menuDetail(group, item, map[string]any{"before": before, "after": c}))
 	})
 }
 
 // Delete removes a group without items, or an item without a page. E_CONFLICT for another, E_NOT_FOUND.
 func (s *Service) Delete(ctx context.Context, group, item string) error {
-	if err := person(ctx); err != nil {
+	if err := requirePerson(ctx); err != nil {
 		return err
 	}
-	return s.c.Store.Delete(ctx, group, item, s.entry(ctx, "menu.delete", 1, named(group, item, nil)))
+	return s.c.Store.Delete(ctx, group, item, s.entry(ctx, "menu.delete", 1, menuDetail(group, item, nil)))
 }
 
 // Place returns an item with a version of its page, 0 being the newest. E_NOT_FOUND for slugs and versions that are not there.
@@ -74,16 +85,25 @@ func (s *Service) Versions(ctx context.Context, group, item string, below, limit
 // Restore stores a copy of a version as the newest one. newest is the version that the person has seen as
 // such: E_CONFLICT when there is a newer one. E_NOT_FOUND.
 func (s *Service) Restore(ctx context.Context, group, item string, version, newest int) (Page, error) {
-	if err := person(ctx); err != nil {
+	if err := requirePerson(ctx); err != nil {
 		return Page{}, err
 	}
-	at := s.c.Now().UTC()
-	return s.c.Store.Restore(ctx, group, item, version, newest, origin(caller.From(ctx)), at,
-		s.entry(ctx, "page.restore", 1, named(group, item, map[string]any{"from": version, "version": newest + 1})))
+	return s.c.Store.Restore(ctx, group, item, func(h Head) (Restoration, error) {
+		if err := h.requireOwnPage(group, item); err != nil {
+			return Restoration{}, err
+		}
+		if h.Newest != newest {
+			return Restoration{}, fault.New(fault.Conflict,
+				"Version %d was written while you looked at version %d, so nothing was restored. Look at it first.", h.Newest, newest).
+				With(map[string]int{"newest": h.Newest})
+		}
+		return Restoration{From: version, Version: newest + 1, By: origin(caller.From(ctx)), At: s.c.Now().UTC(),
+			Audit: s.entry(ctx, "page.restore", 1, menuDetail(group, item, map[string]any{"from": version, "version": newest + 1}))}, nil
+	})
 }
 
-// person refuses everybody who is not signed in to the console.
-func person(ctx context.Context) error {
+// requirePerson refuses everybody who is not signed in to the console.
+func requirePerson(ctx context.Context) error {
 	if caller.From(ctx).Kind != caller.User {
 		return fault.New(fault.Scope, "Only a person can do that, in the console.")
 	}
@@ -95,8 +115,8 @@ func (s *Service) entry(ctx context.Context, name string, count int, detail map[
 	return audit.Entry{At: s.c.Now(), Caller: caller.From(ctx), Tool: name, Outcome: audit.OK, Count: count, Detail: detail}
 }
 
-// named is the detail of an audit row about a group or an item.
-func named(group, item string, detail map[string]any) map[string]any {
+// menuDetail is the detail of an audit row about a group or an item.
+func menuDetail(group, item string, detail map[string]any) map[string]any {
 	if detail == nil {
 		detail = map[string]any{}
 	}

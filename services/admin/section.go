@@ -78,11 +78,11 @@ var members = map[string]struct{ needs, may []string }{
 // textPolicy is what of the HTML of a text section stays: what structures and stresses text, tables, pictures that
 // the text carries itself, and links to https, mail, telephone and this console. No styles: a page looks like the
 // console, by day and night. DESIGN.md lists it.
-var textPolicy = markup.New(markup.Options{LocalLinks: true, Elements: []string{
+var textPolicy = markup.Page(
 	"a", "b", "blockquote", "br", "cite", "code", "dd", "del", "div", "dl", "dt", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "i",
 	"img", "ins", "kbd", "li", "ol", "p", "pre", "s", "samp", "small", "span", "strong", "sub", "sup", "table", "tbody", "td", "th", "tr",
 	"u", "ul", "var", "wbr",
-}})
+)
 
 // CleanText is what of the HTML of a text section stays, with what was taken out.
 func CleanText(body string) (string, []markup.Removed) { return textPolicy.Clean(body) }
@@ -103,7 +103,9 @@ func (c *cleaner) sections(in []sectionIn) []Section {
 	return out
 }
 
+// section judges one section by its type; at is its JSON pointer.
 func (c *cleaner) section(at string, in sectionIn) Section {
+	// Which members a section may have depends on its type; the tool's schema is flat and does not say that.
 	there := map[string]bool{"body": in.Body != nil, "cards": in.Cards != nil, "columns": in.Columns != nil, "rows": in.Rows != nil,
 		"caption": in.Caption != nil}
 	known := members[in.Type]
@@ -158,6 +160,7 @@ func (c *cleaner) card(at string, raw json.RawMessage) (out Card) {
 		}
 	}
 	for name, v := range in {
+		// A name in a JSON pointer (RFC 6901).
 		here := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 		switch name {
 		case "label":
@@ -196,6 +199,7 @@ func (c *cleaner) figure(at string, raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
+// textOf judges a value that has to be a text of at most so many characters.
 func (c *cleaner) textOf(at string, raw json.RawMessage, most int) string {
 	var s *string
 	if err := json.Unmarshal(raw, &s); err != nil || s == nil {
@@ -205,7 +209,9 @@ func (c *cleaner) textOf(at string, raw json.RawMessage, most int) string {
 	return c.line(at, *s, most)
 }
 
+// columns judges the columns of a table.
 func (c *cleaner) columns(at string, in []columnIn) []Column {
+	// first is the place of each key, to name it when the key comes again.
 	out, first := make([]Column, len(in)), map[string]int{}
 	if in != nil && len(in) == 0 {
 		c.Add(at, "minItems", "must have at least one column")
@@ -228,6 +234,7 @@ func (c *cleaner) line(at, text string, most int) string {
 	return c.visible(text)
 }
 
+// optional judges a text that may be missing.
 func (c *cleaner) optional(at string, text *string, most int) *string {
 	if text == nil || *text == "" {
 		return nil
@@ -235,6 +242,7 @@ func (c *cleaner) optional(at string, text *string, most int) *string {
 	return new(c.line(at, *text, most))
 }
 
+// prose cleans a text of several lines; what readers will not get of it is noted.
 func (c *cleaner) prose(at string, text *string) *string {
 	if text == nil || *text == "" {
 		return nil
@@ -243,6 +251,7 @@ func (c *cleaner) prose(at string, text *string) *string {
 	return new(c.visible(*text))
 }
 
+// visible takes out of a text what nobody sees, and notes it.
 func (c *cleaner) visible(text string) string {
 	clean, removed := markup.Text(text)
 	if len(removed) > 0 {
@@ -253,6 +262,7 @@ func (c *cleaner) visible(text string) string {
 
 // values is a row without the characters in its texts that nobody sees. Numbers and the order of members stay.
 func (c *cleaner) values(row json.RawMessage) json.RawMessage {
+	// Token by token: a row keeps the order of its members and each digit of its numbers, which a map and a float64 would not.
 	in := jsontext.NewDecoder(bytes.NewReader(row))
 	var b bytes.Buffer
 	out := jsontext.NewEncoder(&b)

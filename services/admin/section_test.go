@@ -25,12 +25,25 @@ func TestTextsAreHarmless(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	texts := []string{`<p style="color:red">x</p>`, `<a href="//evil.example">x</a>`, `<a href="/\evil.example">x</a>`, `<a href="/&#9;/evil.example">x</a>`, `<a href="&#106;avascript:alert(1)">x</a>`,
-		`<img src="https://tracker.example/p.gif">`, `<form action="/logout" method="post"><button>x</button></form>`, `<font color="red">x</font>`, `<div id="toast" class="notice">x</div>`, `<a href="/..//evil.example">x</a>`}
+	texts := []string{
+		`<p style="color:red">x</p>`,
+		`<a href="//evil.example">x</a>`,
+		`<a href="/\evil.example">x</a>`,
+		`<a href="/&#9;/evil.example">x</a>`,
+		`<a href="&#106;avascript:alert(1)">x</a>`,
+		`<img src="https://tracker.example/p.gif">`,
+		`<form action="/logout" method="post"><button>x</button></form>`,
+		`<font color="red">x</font>`,
+		`<div id="toast" class="notice">x</div>`,
+		`<a href="/..//evil.example">x</a>`,
+	}
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {
 		if _, text, ok := strings.Cut(lines.Text(), "\t"); ok && !strings.HasPrefix(lines.Text(), "#") {
-			texts = append(texts, strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\f`, "\f", `\0`, "\x00", `\\`, `\`).Replace(text))
+			texts = append(
+				texts,
+				strings.NewReplacer(`\n`, "\n", `\r`, "\r", `\t`, "\t", `\f`, "\f", `\0`, "\x00", `\\`, `\`).Replace(text),
+			)
 		}
 	}
 	if len(texts) < 60 {
@@ -38,14 +51,18 @@ func TestTextsAreHarmless(t *testing.T) {
 	}
 	for _, text := range texts {
 		clean, _ := admin.CleanText(text)
-		if harm := markuptest.Harm(local.ReplaceAllString(clean, "")); harm != "" || strings.Contains(clean, " style=") || strings.Contains(clean, "<font") || regexp.MustCompile(`src="http|href="(?:/[/\\]|javascript)| (?:id|class)=`).MatchString(clean) {
+		if harm := markuptest.Harm(
+			local.ReplaceAllString(clean, ""),
+		); harm != "" || strings.Contains(clean, " style=") || strings.Contains(clean, "<font") ||
+			regexp.MustCompile(`src="http|href="(?:/[/\\]|javascript)| (?:id|class)=`).MatchString(clean) {
 			t.Errorf("%q stays as %q: %s", text, clean, harm)
 		}
 		if again, removed := admin.CleanText(clean); again != clean || len(removed) > 0 {
 			t.Errorf("%q becomes %q when it is cleaned again: %v", clean, again, removed)
 		}
 	}
-	for _, kept := range []string{`<p>a <a href="/drafts?status=in_review#x">b</a></p>`, `<h2>a</h2><ul><li>b</li></ul>`, `<table><tbody><tr><th>a</th><td align="right">1</td></tr></tbody></table>`, `<a href="https://x.example/a?b=1">x</a>`} {
+	for _, kept := range []string{`<p>a <a href="/drafts?status=in_review#x">b</a></p>`, `<h2>a</h2><ul><li>b</li></ul>`,
+		`<table><tbody><tr><th>a</th><td align="right">1</td></tr></tbody></table>`, `<a href="https://x.example/a?b=1">x</a>`} {
 		if clean, removed := admin.CleanText(kept); clean != kept || len(removed) > 0 {
 			t.Errorf("%q becomes %q: %v", kept, clean, removed)
 		}
@@ -83,27 +100,39 @@ func TestSections(t *testing.T) {
 		in         object
 		path, rule string
 	}{
-		"another type":              {page(object{"type": "chart"}), "/sections/0/type", "enum"},
-		"no type":                   {page(text, object{"body": "x"}), "/sections/1/type", "required"},
-		"a text without its body":   {page(object{"type": "text"}), "/sections/0/body", "required"},
-		"a text with rows":          {page(object{"type": "text", "body": "x", "rows": []any{}}), "/sections/0/rows", "section"},
-		"unknown member":            {page(object{"type": "text", "body": "x", "html": "x"}), "/sections/0/html", "additionalProperties"},
-		"stats without cards":       {page(object{"type": "stats"}), "/sections/0/cards", "required"},
-		"a card without a value":    {page(object{"type": "stats", "cards": []any{object{"label": "x"}}}), "/sections/0/cards/0/value", "required"},
-		"a card of a list":          {page(object{"type": "stats", "cards": []any{object{"label": "x", "value": []int{1}}}}), "/sections/0/cards/0/value", "type"},
-		"a card of nothing":         {page(object{"type": "stats", "cards": []any{object{"label": "x", "value": nil}}}), "/sections/0/cards/0/value", "type"},
-		"a card with more":          {page(object{"type": "stats", "cards": []any{object{"label": "x", "value": 1, "a/b~": 1}}}), "/sections/0/cards/0/a~1b~0", "additionalProperties"},
-		"a label of two lines":      {page(object{"type": "stats", "cards": []any{object{"label": "x\ny", "value": 1}}}), "/sections/0/cards/0/label", "controlCharacters"},
-		"a table without columns":   {page(object{"type": "table", "rows": []any{}}), "/sections/0/columns", "required"},
-		"a table of no columns":     {page(object{"type": "table", "columns": []any{}, "rows": []any{}}), "/sections/0/columns", "minItems"},
-		"a key twice":               {page(object{"type": "table", "columns": []any{column, column}, "rows": []any{}}), "/sections/0/columns/1/key", "uniqueItems"},
-		"another align":             {page(object{"type": "table", "columns": []any{object{"key": "a", "label": "A", "align": "top"}}, "rows": []any{}}), "/sections/0/columns/0/align", "enum"},
-		"a row that is none":        {page(object{"type": "table", "columns": []any{column}, "rows": []any{object{}, 1}}), "/sections/0/rows/1", "type"},
-		"too many rows":             {page(object{"type": "table", "columns": []any{column}, "rows": rows(1001)}), "/sections/0/rows", "maxItems"},
-		"too many cells":            {page(many(6, object{"type": "table", "columns": columns(10), "rows": rows(1000)})...), "/sections/5/rows", "maxCells"},
-		"too many sections":         {page(many(51, text)...), "/sections", "maxItems"},
-		"a title that nobody sees":  {object{"groupSlug": "reports", "itemSlug": "weekly", "title": "\u200b", "sections": []any{}}, "/title", "visible"},
-		"a title that turns around": {object{"groupSlug": "reports", "itemSlug": "weekly", "title": "a\u202eb", "sections": []any{}}, "/title", "controlCharacters"},
+		"another type":            {page(object{"type": "chart"}), "/sections/0/type", "enum"},
+		"no type":                 {page(text, object{"body": "x"}), "/sections/1/type", "required"},
+		"a text without its body": {page(object{"type": "text"}), "/sections/0/body", "required"},
+		"a text with rows":        {page(object{"type": "text", "body": "x", "rows": []any{}}), "/sections/0/rows", "section"},
+		"unknown member":          {page(object{"type": "text", "body": "x", "html": "x"}), "/sections/0/html", "additionalProperties"},
+		"stats without cards":     {page(object{"type": "stats"}), "/sections/0/cards", "required"},
+		"a card without a value": {page(object{"type": "stats", "cards": []any{object{"label": "x"}}}), "/sections/0/cards/0/value",
+			"required"},
+		"a card of a list": {page(object{"type": "stats", "cards": []any{object{"label": "x", "value": []int{1}}}}),
+			"/sections/0/cards/0/value", "type"},
+		"a card of nothing": {page(object{"type": "stats", "cards": []any{object{"label": "x", "value": nil}}}),
+			"/sections/0/cards/0/value", "type"},
+		"a card with more": {page(object{"type": "stats", "cards": []any{object{"label": "x", "value": 1, "a/b~": 1}}}),
+			"/sections/0/cards/0/a~1b~0", "additionalProperties"},
+		"a label of two lines": {page(object{"type": "stats", "cards": []any{object{"label": "x\ny", "value": 1}}}),
+			"/sections/0/cards/0/label", "controlCharacters"},
+		"a table without columns": {page(object{"type": "table", "rows": []any{}}), "/sections/0/columns", "required"},
+		"a table of no columns":   {page(object{"type": "table", "columns": []any{}, "rows": []any{}}), "/sections/0/columns", "minItems"},
+		"a key twice": {page(object{"type": "table", "columns": []any{column, column}, "rows": []any{}}),
+			"/sections/0/columns/1/key", "uniqueItems"},
+		"another align": {page(object{"type": "table", "columns": []any{object{"key": "a", "label": "A", "align": "top"}},
+			"rows": []any{}}), "/sections/0/columns/0/align", "enum"},
+		"a row that is none": {page(object{"type": "table", "columns": []any{column}, "rows": []any{object{}, 1}}),
+			"/sections/0/rows/1", "type"},
+		"too many rows": {page(object{"type": "table", "columns": []any{column}, "rows": rows(1001)}), "/sections/0/rows",
+			"maxItems"},
+		"too many cells": {page(many(6, object{"type": "table", "columns": columns(10), "rows": rows(1000)})...),
+			"/sections/5/rows", "maxCells"},
+		"too many sections": {page(many(51, text)...), "/sections", "maxItems"},
+		"a title that nobody sees": {object{"groupSlug": "reports", "itemSlug": "weekly", "title": "\u200b", "sections": []any{}}, "/title",
+			"visible"},
+		"a title that turns around": {object{"groupSlug": "reports", "itemSlug": "weekly", "title": "a\u202eb", "sections": []any{}},
+			"/title", "controlCharacters"},
 	} {
 		_, violations := h.refused("upsert_dynamic_page", c.in, fault.Validation)
 		found := ""
@@ -114,20 +143,43 @@ func TestSections(t *testing.T) {
 			t.Errorf("%s: %s", name, found)
 		}
 	}
-	if f, _ := h.refused("upsert_dynamic_page", page(object{"type": "chart"}), fault.Validation); !strings.Contains(f.Message, "text, stats, table") {
+	if f, _ := h.refused(
+		"upsert_dynamic_page",
+		page(object{"type": "chart"}),
+		fault.Validation,
+	); !strings.Contains(
+		f.Message,
+		"text, stats, table",
+	) {
 		t.Errorf("an unknown type is answered %q", f.Message)
 	}
 	for _, in := range []object{{"group_slug": "reports", "itemSlug": "weekly"}, page(object{"type": "text", "content": "x"})} {
-		if f, _ := h.refused("upsert_dynamic_page", in, fault.Validation); !strings.Contains(strings.ToLower(f.Message), "here it has ") || !strings.Contains(f.Message, "groupSlug") && !strings.Contains(f.Message, "body") {
+		if f, _ := h.refused(
+			"upsert_dynamic_page",
+			in,
+			fault.Validation,
+		); !strings.Contains(strings.ToLower(f.Message), "here it has ") ||
+			!strings.Contains(f.Message, "groupSlug") && !strings.Contains(f.Message, "body") {
 			t.Errorf("a misspelt member is answered %q", f.Message)
 		}
 	}
-	if f, _ := h.refused("upsert_dynamic_page", page(object{"type": "text", "body": strings.Repeat("x", 1<<20)}), fault.Validation); !strings.Contains(fmt.Sprintf("%s", f.Details), `"limit_bytes":1048576`) {
+	if f, _ := h.refused(
+		"upsert_dynamic_page",
+		page(object{"type": "text", "body": strings.Repeat("x", 1<<20)}),
+		fault.Validation,
+	); !strings.Contains(
+		fmt.Sprintf("%s", f.Details),
+		`"limit_bytes":1048576`,
+	) {
 		t.Errorf("%s", f.Details)
 	}
 	// As much as there may be, and numbers and members as they came.
 	h.ok("upsert_dynamic_page", page(many(49, text)[0], object{"type": "table", "columns": []any{column}, "rows": rows(1000)}))
-	stored := h.ok("upsert_dynamic_page", `{"groupSlug":"reports","itemSlug":"weekly","title":"T","sections":[{"type":"table","columns":[{"key":"z","label":"Z"}],"rows":[{"z":1.50,"a":12345678901234567890,"m":{"b":"x\u200b","a":["\u202ey",true,null,1e3]}}]}]}`)
+	stored := h.ok(
+		"upsert_dynamic_page",
+		`{"groupSlug":"reports","itemSlug":"weekly","title":"T","sections":[{"type":"table","columns":[{"key":"z","label":"Z"}],`+
+			`"rows":[{"z":1.50,"a":12345678901234567890,"m":{"b":"x\u200b","a":["\u202ey",true,null,1e3]}}]}]}`,
+	)
 	rowsOf := h.row(`SELECT sections->0->>'rows' FROM admin.page_versions ORDER BY version DESC LIMIT 1`)
 	if rowsOf != `[{"z":1.50,"a":12345678901234567890,"m":{"b":"x","a":["y",true,null,1e3]}}]` {
 		t.Errorf("%s", rowsOf)
@@ -146,15 +198,21 @@ func TestWarnings(t *testing.T) {
 	}
 	brand := object{"brand_id": 1, "brand_name": "x", "contact": nil}
 	told := func(sections ...any) string {
-		return fmt.Sprint(h.ok("upsert_dynamic_page", object{"groupSlug": "reports", "itemSlug": "weekly", "title": "T", "sections": append([]any{}, sections...)})["warnings"])
+		return fmt.Sprint(
+			h.ok("upsert_dynamic_page", object{"groupSlug": "reports", "itemSlug": "weekly", "title": "T",
+				"sections": append([]any{}, sections...)})["warnings"],
+		)
 	}
 	for name, c := range map[string]struct {
 		sections []any
 		want     []string
 	}{
-		"what is meant": {[]any{object{"type": "text", "body": "<p>a</p>\n<p>b</p>"}, object{"type": "text", "body": "One line."}, object{"type": "stats", "cards": []any{object{"label": "x", "value": 0}}},
-			table("brand_name", brand, object{"brand_id": 2}), table("brand_id", brand), table("contact.email", brand, object{"contact": object{"email": "a@b.example"}}), table("flag", object{"flag": false})}, nil},
-		"a misspelt key":       {[]any{object{"type": "text", "body": "x"}, table("brandName", brand, brand)}, []string{"/sections/1/columns/0/key", `"brandName" is empty in each of the 2 rows; rows have brand_id, brand_name, contact`}},
+		"what is meant": {[]any{object{"type": "text", "body": "<p>a</p>\n<p>b</p>"}, object{"type": "text", "body": "One line."},
+			object{"type": "stats", "cards": []any{object{"label": "x", "value": 0}}},
+			table("brand_name", brand, object{"brand_id": 2}), table("brand_id", brand),
+			table("contact.email", brand, object{"contact": object{"email": "a@b.example"}}), table("flag", object{"flag": false})}, nil},
+		"a misspelt key": {[]any{object{"type": "text", "body": "x"}, table("brandName", brand, brand)},
+			[]string{"/sections/1/columns/0/key", `"brandName" is empty in each of the 2 rows; rows have brand_id, brand_name, contact`}},
 		"a member of nothing":  {[]any{table("contact.email", brand)}, []string{"/sections/0/columns/0/key", `"contact.email" is empty`}},
 		"a table of no rows":   {[]any{table("brand_id")}, []string{"/sections/0/rows", "is empty"}},
 		"stats of no cards":    {[]any{object{"type": "stats", "cards": []any{}}}, []string{"/sections/0/cards", "is empty"}},
@@ -172,7 +230,8 @@ func TestWarnings(t *testing.T) {
 			}
 		}
 	}
-	for _, where := range []map[string][]string{{"group": {"reports"}, "item": {"weekly"}, "name": {"Weekly"}}, {"group": {"reports"}, "name": {"Reports"}}} {
+	for _, where := range []map[string][]string{{"group": {"reports"}, "item": {"weekly"}, "name": {"Weekly"}},
+		{"group": {"reports"}, "name": {"Reports"}}} {
 		where["hidden"] = []string{"yes"}
 		h.post("/admin/menus/edit", where)
 		if got := told(object{"type": "text", "body": "x"}); !strings.Contains(got, "/itemSlug") || !strings.Contains(got, "/admin/menus") {
@@ -191,5 +250,8 @@ func TestOwnAddress(t *testing.T) {
 	h := newHouse(t)
 	h.reports()
 	h.ok("create_menu_item", object{"groupSlug": "reports", "name": "Own", "slug": "own", "href": "/p/reports/own"})
-	h.ok("upsert_dynamic_page", object{"groupSlug": "reports", "itemSlug": "own", "title": "T", "sections": []any{object{"type": "text", "body": "x"}}})
+	h.ok(
+		"upsert_dynamic_page",
+		object{"groupSlug": "reports", "itemSlug": "own", "title": "T", "sections": []any{object{"type": "text", "body": "x"}}},
+	)
 }

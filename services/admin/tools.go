@@ -31,10 +31,12 @@ func Tools(s *Service) []tool.Tool {
 	return []tool.Tool{listMenuGroupsTool(s), createMenuGroupTool(s), createMenuItemTool(s), upsertPageTool(s)}
 }
 
+// listMenuGroupsIn is the request of list_menu_groups.
 type listMenuGroupsIn struct {
 	IncludeFixed bool `json:"includeFixed"`
 }
 
+// listMenuGroupsTool declares list_menu_groups.
 func listMenuGroupsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: listMenuGroups, Position: 12, Category: tool.Query, Scope: scopeQuery,
@@ -52,6 +54,7 @@ func listMenuGroupsTool(s *Service) tool.Tool {
 	}, s.ListMenuGroups)
 }
 
+// createMenuGroupIn is the request of create_menu_group.
 type createMenuGroupIn struct {
 	Name     string  `json:"name"`
 	Slug     string  `json:"slug"`
@@ -63,6 +66,7 @@ const slugHelp = "Its part of addresses. It never changes."
 
 const iconHelp = "Emoji or letters before the name, at most 10 (a flag is one)."
 
+// createMenuGroupTool declares create_menu_group.
 func createMenuGroupTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: createMenuGroup, Position: 16, Category: tool.Admin, Scope: scopeWrite, Write: true,
@@ -87,6 +91,7 @@ func createMenuGroupTool(s *Service) tool.Tool {
 	}, s.CreateMenuGroup)
 }
 
+// createMenuItemIn is the request of create_menu_item.
 type createMenuItemIn struct {
 	GroupSlug string  `json:"groupSlug"`
 	Name      string  `json:"name"`
@@ -96,6 +101,7 @@ type createMenuItemIn struct {
 	Position  *int64  `json:"position"`
 }
 
+// createMenuItemTool declares create_menu_item.
 func createMenuItemTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: createMenuItem, Position: 17, Category: tool.Admin, Scope: scopeWrite, Write: true,
@@ -123,6 +129,7 @@ func createMenuItemTool(s *Service) tool.Tool {
 	}, s.CreateMenuItem)
 }
 
+// upsertPageIn is the request of upsert_dynamic_page.
 type upsertPageIn struct {
 	GroupSlug   string      `json:"groupSlug"`
 	ItemSlug    string      `json:"itemSlug"`
@@ -132,6 +139,7 @@ type upsertPageIn struct {
 	CreatedBy   *string     `json:"createdBy"`
 }
 
+// sectionIn is a section as agents send it: which members it has depends on its type.
 type sectionIn struct {
 	Type    string            `json:"type"`
 	Title   *string           `json:"title"`
@@ -142,12 +150,14 @@ type sectionIn struct {
 	Caption *string           `json:"caption"`
 }
 
+// columnIn is a column of a table as agents send it.
 type columnIn struct {
 	Key   string  `json:"key"`
 	Label string  `json:"label"`
 	Align *string `json:"align"`
 }
 
+// upsertPageTool declares upsert_dynamic_page.
 func upsertPageTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: upsertPage, Position: 18, Category: tool.Admin, Scope: scopeWrite, Write: true, Replaces: true, MaxBody: maxPage,

@@ -20,19 +20,19 @@ const (
 )
 
 // warnings tells what of a page is likely not what its writer means: nothing of it can do harm.
-func warnings(w Written) []Warning {
+func warnings(p Page, hidden bool) []Warning {
 	list := []Warning{}
 	warn := func(path, format string, args ...any) {
 		list = append(list, Warning{path, fmt.Sprintf(format, args...)})
 	}
-	if w.Hidden {
+	if hidden {
 		warn("/itemSlug", "the item or its group is hidden: nobody finds the page in the menus, only by its url; "+
 			"an administrator can show it at /admin/menus")
 	}
-	if len(w.Page.Sections) == 0 {
+	if len(p.Sections) == 0 {
 		warn("/sections", "is empty: readers see the heading alone")
 	}
-	for n, s := range w.Page.Sections {
+	for n, s := range p.Sections {
 		at := fmt.Sprintf("/sections/%d", n)
 		switch s.Type {
 		case Text:

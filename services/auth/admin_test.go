@@ -31,8 +31,17 @@ func newOffice(t *testing.T) *office {
 	o := &office{hall: newHall(t)}
 	o.ada = o.add(t, ada, "reviewer", "admin")
 	s, _ := o.signIn(t, ada)
-	o.as = caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: o.ada.Email, HubUser: o.ada.ID, Email: o.ada.Email, Name: o.ada.Name, CredentialID: s.ID,
-		Roles: o.ada.Roles, RequestID: "req_1"}
+	o.as = caller.Caller{
+		Kind:           caller.User,
+		Service:        "console",
+		ExternalUserID: o.ada.Email,
+		HubUser:        o.ada.ID,
+		Email:          o.ada.Email,
+		Name:           o.ada.Name,
+		CredentialID:   s.ID,
+		Roles:          o.ada.Roles,
+		RequestID:      "req_1",
+	}
 	return o
 }
 
@@ -88,7 +97,11 @@ func shown(t *testing.T, page string) string {
 
 func (o *office) audited(t *testing.T, operation string) string {
 	t.Helper()
-	return o.query(t, `SELECT coalesce(string_agg(external_user_id || ' ' || service, ','), '') FROM audit.calls WHERE tool = $1`, operation)
+	return o.query(
+		t,
+		`SELECT coalesce(string_agg(external_user_id || ' ' || service, ','), '') FROM audit.calls WHERE tool = $1`,
+		operation,
+	)
 }
 
 func TestKeysPages(t *testing.T) {
@@ -104,36 +117,68 @@ func TestKeysPages(t *testing.T) {
 			t.Errorf("the form lacks the scope %s", scope)
 		}
 	}
-	form := url.Values{"id": {id}, "name": {"캠페인 <agent>"}, "service": {"crm-bot"}, "scopes": {"query", "sql"}, "expires": {"30"}, "user-per-minute": {"7"}, "user-burst": {"8"},
-		"service-per-minute": {"9"}, "service-burst": {"10"}}
+	form := url.Values{
+		"id":                 {id},
+		"name":               {"캠페인 <agent>"},
+		"service":            {"crm-bot"},
+		"scopes":             {"query", "sql"},
+		"expires":            {"30"},
+		"user-per-minute":    {"7"},
+		"user-burst":         {"8"},
+		"service-per-minute": {"9"},
+		"service-burst":      {"10"},
+	}
 	status, _, page := o.post(t, "/admin/keys", form)
 	secret := shown(t, page)
 	if status != http.StatusOK || !keyForm.MatchString(secret) {
 		t.Fatalf("%d %s", status, page)
 	}
 	k, err := o.keys.Verify(o.ctx, secret)
-	if err != nil || k.ID != id || k.Service != "crm-bot" || !slices.Equal(k.Scopes, []string{"sql", "query"}) || k.Limits != (auth.Limits{UserPerMinute: 7, UserBurst: 8, ServicePerMinute: 9, ServiceBurst: 10}) ||
-		k.ExpiresAt.Sub(k.CreatedAt) != 30*24*time.Hour || k.CreatedBy != ada {
+	if err != nil || k.ID != id || k.Service != "crm-bot" || !slices.Equal(k.Scopes, []string{"sql", "query"}) ||
+		k.Limits != (auth.Limits{UserPerMinute: 7, UserBurst: 8, ServicePerMinute: 9, ServiceBurst: 10}) ||
+		k.ExpiresAt.Sub(k.CreatedAt) != 30*24*time.Hour ||
+		k.CreatedBy != ada {
 		t.Errorf("%+v %v", k, err)
 	}
 	if who := o.audited(t, "apikey.issue"); who != ada+" console" {
 		t.Errorf("the audit log names %q", who)
 	}
 	// The form again, as a reload sends it, makes no other key.
-	if status, said, page := o.post(t, "/admin/keys", form); status != http.StatusSeeOther || !strings.Contains(said, "was issued already") || strings.Contains(page, "crm_") {
+	if status, said, page := o.post(
+		t,
+		"/admin/keys",
+		form,
+	); status != http.StatusSeeOther || !strings.Contains(said, "was issued already") ||
+		strings.Contains(page, "crm_") {
 		t.Errorf("once more: %d %q", status, said)
 	}
-	for _, path := range []string{"/admin/keys", "/admin/keys/" + id, "/admin/keys/" + id + "/revoke", "/admin/keys?q=" + url.QueryEscape("<AGENT>"), "/admin/keys?q=crm-bot", "/admin/keys?q=" + url.QueryEscape(secret)} {
-		if page := o.get(t, path); !strings.Contains(page, "캠페인 &lt;agent&gt;") || strings.Contains(page, secret[8:42]) && !strings.Contains(path, "crm_") || !strings.Contains(page, secret[:8]+"…"+secret[42:]) {
+	for _, path := range []string{"/admin/keys", "/admin/keys/" + id, "/admin/keys/" + id + "/revoke", "/admin/keys?q=" +
+		url.QueryEscape("<AGENT>"), "/admin/keys?q=crm-bot", "/admin/keys?q=" + url.QueryEscape(secret)} {
+		if page := o.get(
+			t,
+			path,
+		); !strings.Contains(page, "캠페인 &lt;agent&gt;") || strings.Contains(page, secret[8:42]) && !strings.Contains(path, "crm_") ||
+			!strings.Contains(page, secret[:8]+"…"+secret[42:]) {
 			t.Errorf("%s: %s", path, page)
 		}
 	}
 	if log := o.query(t, `SELECT string_agg(c::text, ' ') FROM audit.calls c`); strings.Contains(log, secret[8:42]) {
 		t.Error("the audit log holds what was searched for")
 	}
-	wrong := url.Values{"id": {"nonsense"}, "name": {""}, "service": {"a b"}, "scopes": {"root"}, "expires": {"soon"}, "user-per-minute": {"-1"}, "user-burst": {"x"}, "service-per-minute": {"0"}, "service-burst": {"99999999"}}
+	wrong := url.Values{
+		"id":                 {"nonsense"},
+		"name":               {""},
+		"service":            {"a b"},
+		"scopes":             {"root"},
+		"expires":            {"soon"},
+		"user-per-minute":    {"-1"},
+		"user-burst":         {"x"},
+		"service-per-minute": {"0"},
+		"service-burst":      {"99999999"},
+	}
 	status, _, page = o.post(t, "/admin/keys", wrong)
-	for _, field := range []string{"name", "service", "scopes", "expires", "user-per-minute", "user-burst", "service-per-minute", "service-burst"} {
+	for _, field := range []string{"name", "service", "scopes", "expires", "user-per-minute", "user-burst", "service-per-minute",
+		"service-burst"} {
 		if !strings.Contains(page, `id="`+field+`-error"`) {
 			t.Errorf("nothing is said at %s", field)
 		}
@@ -143,19 +188,34 @@ func TestKeysPages(t *testing.T) {
 	}
 
 	at := "/admin/keys/" + id
-	if status, _, page := o.post(t, at+"/scopes", url.Values{}); status != http.StatusUnprocessableEntity || !strings.Contains(page, `id="scopes-error"`) {
+	if status, _, page := o.post(
+		t,
+		at+"/scopes",
+		url.Values{},
+	); status != http.StatusUnprocessableEntity ||
+		!strings.Contains(page, `id="scopes-error"`) {
 		t.Errorf("no scope: %d", status)
 	}
 	o.done(t, at+"/scopes", url.Values{"scopes": {"explore"}})
 	if k, _ := o.keys.Verify(o.ctx, secret); !slices.Equal(k.Scopes, []string{"explore"}) || !slices.Contains(o.told.ids, id) {
 		t.Errorf("%v, told %v", k.Scopes, o.told.ids)
 	}
-	if status, _, page := o.post(t, at+"/rotate", url.Values{"overlap": {"721"}}); status != http.StatusUnprocessableEntity || !strings.Contains(page, `id="overlap-error"`) {
+	if status, _, page := o.post(
+		t,
+		at+"/rotate",
+		url.Values{"overlap": {"721"}},
+	); status != http.StatusUnprocessableEntity ||
+		!strings.Contains(page, `id="overlap-error"`) {
 		t.Errorf("a long overlap: %d", status)
 	}
 	_, _, page = o.post(t, at+"/rotate", url.Values{"overlap": {"24"}})
 	next := shown(t, page)
-	if status, said, _ := o.post(t, at+"/rotate", url.Values{"overlap": {"24"}}); status != http.StatusSeeOther || !strings.Contains(said, "rotated already") {
+	if status, said, _ := o.post(
+		t,
+		at+"/rotate",
+		url.Values{"overlap": {"24"}},
+	); status != http.StatusSeeOther ||
+		!strings.Contains(said, "rotated already") {
 		t.Errorf("rotated twice: %d %q", status, said)
 	}
 	status1, status2 := o.status(t, secret), o.status(t, next)
@@ -168,7 +228,12 @@ func TestKeysPages(t *testing.T) {
 	if page := o.get(t, at); !strings.Contains(page, "/admin/keys/"+id) {
 		t.Error("the page does not lead to the key before")
 	}
-	if status, _, page := o.post(t, at+"/revoke", url.Values{"reason": {" "}}); status != http.StatusUnprocessableEntity || !strings.Contains(page, `id="reason-error"`) || o.status(t, next) != auth.Active {
+	if status, _, page := o.post(
+		t,
+		at+"/revoke",
+		url.Values{"reason": {" "}},
+	); status != http.StatusUnprocessableEntity || !strings.Contains(page, `id="reason-error"`) ||
+		o.status(t, next) != auth.Active {
 		t.Errorf("no reason: %d", status)
 	}
 	o.done(t, at+"/revoke", url.Values{"reason": {"leaked in a ticket"}})
@@ -217,8 +282,10 @@ func TestListsGoOn(t *testing.T) {
 	}
 	next := regexp.MustCompile(`<a class="button" href="([^"]+)" rel="next"`)
 	link := regexp.MustCompile(`<a href="(/admin/[a-z]+/[^"?]+)" data-key="o">`)
-	for path, want := range map[string]int{"/admin/keys": 60, "/admin/users": 61, "/admin/apps": 60, "/admin/keys?q=key+5": 11, "/admin/users?q=USER1": 11, "/admin/apps?q=app-2": 11,
-		"/admin/keys?q=%25": 0, "/admin/users?q=_": 0, "/admin/apps?q=%00": 0, "/admin/users?show=pending": 60, "/admin/users?show=admin": 1, "/admin/apps?show=REVOKED": 0} {
+	for path, want := range map[string]int{"/admin/keys": 60, "/admin/users": 61, "/admin/apps": 60, "/admin/keys?q=key+5": 11,
+		"/admin/users?q=USER1": 11, "/admin/apps?q=app-2": 11,
+		"/admin/keys?q=%25": 0, "/admin/users?q=_": 0, "/admin/apps?q=%00": 0, "/admin/users?show=pending": 60, "/admin/users?show=admin": 1,
+		"/admin/apps?show=REVOKED": 0} {
 		seen := map[string]bool{}
 		for at, pages := path, 0; at != "" && pages < 9; pages++ {
 			page := o.get(t, at)
@@ -247,12 +314,24 @@ func TestUsersPages(t *testing.T) {
 	if status != http.StatusOK || !strings.HasPrefix(link, "https://hub.example/login/invitation?t=") {
 		t.Fatalf("%d %s", status, link)
 	}
-	for name, form := range map[string]url.Values{"e-mail-error": {"e-mail": {"nonsense"}, "name": {"x"}}, "name-error": {"e-mail": {"x@example.com"}, "name": {""}}, "roles-error": {"e-mail": {"x@example.com"}, "name": {"x"}, "roles": {"root"}}} {
-		if status, _, page := o.post(t, "/admin/users", form); status != http.StatusUnprocessableEntity || !strings.Contains(page, `id="`+name+`"`) {
+	for name, form := range map[string]url.Values{"e-mail-error": {"e-mail": {"nonsense"}, "name": {"x"}},
+		"name-error":  {"e-mail": {"x@example.com"}, "name": {""}},
+		"roles-error": {"e-mail": {"x@example.com"}, "name": {"x"}, "roles": {"root"}}} {
+		if status, _, page := o.post(
+			t,
+			"/admin/users",
+			form,
+		); status != http.StatusUnprocessableEntity ||
+			!strings.Contains(page, `id="`+name+`"`) {
 			t.Errorf("%s: %d", name, status)
 		}
 	}
-	if status, _, page := o.post(t, "/admin/users", url.Values{"e-mail": {"BOB@example.com"}, "name": {"Bob"}}); status != http.StatusConflict || !strings.Contains(page, "already") || strings.Contains(page, "?t=") {
+	if status, _, page := o.post(
+		t,
+		"/admin/users",
+		url.Values{"e-mail": {"BOB@example.com"}, "name": {"Bob"}},
+	); status != http.StatusConflict || !strings.Contains(page, "already") ||
+		strings.Contains(page, "?t=") {
 		t.Errorf("invited twice: %d", status)
 	}
 	bob, err := o.UserByEmail(o.ctx, "bob@example.com")
@@ -290,7 +369,13 @@ func TestUsersPages(t *testing.T) {
 	if who := o.audited(t, "user.accept"); who != "bob@example.com console" {
 		t.Errorf("accepted by %q", who)
 	}
-	if log := o.query(t, `SELECT string_agg(c::text, ' ') || (SELECT string_agg(i::text, '') FROM auth.users i) FROM audit.calls c`) + o.log.String(); strings.Contains(log, path[len(auth.InvitationPath)+3:]) {
+	if log := o.query(
+		t,
+		`SELECT string_agg(c::text, ' ') || (SELECT string_agg(i::text, '') FROM auth.users i) FROM audit.calls c`,
+	) + o.log.String(); strings.Contains(
+		log,
+		path[len(auth.InvitationPath)+3:],
+	) {
 		t.Error("the link is kept")
 	}
 
@@ -303,7 +388,12 @@ func TestUsersPages(t *testing.T) {
 		t.Errorf("the session is %s", o.code(session.Value))
 	}
 	in, _ := o.SignIn(o.ctx, bob.Email, "a good long password", auth.Browser{Address: "192.0.2.9"})
-	if said := o.done(t, at+"/sessions", url.Values{"session": {"all"}}); o.code(in.Secret.Reveal()) != fault.AuthRevoked || !strings.Contains(said, "signed out") {
+	if said := o.done(
+		t,
+		at+"/sessions",
+		url.Values{"session": {"all"}},
+	); o.code(in.Secret.Reveal()) != fault.AuthRevoked ||
+		!strings.Contains(said, "signed out") {
 		t.Errorf("%q %s", said, o.code(in.Secret.Reveal()))
 	}
 	// A session of somebody else is not ended there.
@@ -405,26 +495,52 @@ func TestRolesMatrix(t *testing.T) {
 	o := newOffice(t)
 	bob, carl := o.add(t, "bob@example.com", "reviewer"), o.add(t, "carl@example.com")
 	page := o.get(t, "/admin/users")
-	for _, box := range []string{`name="roles.` + o.ada.ID + `" value="admin" checked`, `name="roles.` + bob.ID + `" value="reviewer" checked`, `name="roles.` + bob.ID + `" value="admin">`, `name="had.` + bob.ID + `" value="reviewer"`} {
+	for _, box := range []string{`name="roles.` + o.ada.ID + `" value="admin" checked`, `name="roles.` + bob.ID +
+		`" value="reviewer" checked`, `name="roles.` + bob.ID + `" value="admin">`, `name="had.` + bob.ID + `" value="reviewer"`} {
 		if !strings.Contains(page, box) {
 			t.Errorf("the matrix lacks %s", box)
 		}
 	}
 	roles := func(email string) string { return strings.Join(must(o.UserByEmail(o.ctx, email)).Roles, ",") }
 	// Two are changed, one is not.
-	form := url.Values{"at": {"/admin/users?q=x"}, "user": {o.ada.ID, bob.ID, carl.ID}, "had." + o.ada.ID: {"reviewer,admin"}, "roles." + o.ada.ID: {"reviewer", "admin"},
-		"had." + bob.ID: {"reviewer"}, "roles." + bob.ID: {"admin"}, "had." + carl.ID: {""}, "roles." + carl.ID: {"reviewer"}}
-	if said := o.done(t, "/admin/users/roles", form); roles("bob@example.com") != "admin" || roles("carl@example.com") != "reviewer" || !strings.Contains(said, "2 users") {
+	form := url.Values{
+		"at":                {"/admin/users?q=x"},
+		"user":              {o.ada.ID, bob.ID, carl.ID},
+		"had." + o.ada.ID:   {"reviewer,admin"},
+		"roles." + o.ada.ID: {"reviewer", "admin"},
+		"had." + bob.ID:     {"reviewer"},
+		"roles." + bob.ID:   {"admin"},
+		"had." + carl.ID:    {""},
+		"roles." + carl.ID:  {"reviewer"},
+	}
+	if said := o.done(
+		t,
+		"/admin/users/roles",
+		form,
+	); roles("bob@example.com") != "admin" || roles("carl@example.com") != "reviewer" ||
+		!strings.Contains(said, "2 users") {
 		t.Errorf("%q: %s, %s", said, roles("bob@example.com"), roles("carl@example.com"))
 	}
 	if n := strings.Count(o.audited(t, "user.roles"), ada+" console"); n != 2 {
 		t.Errorf("%d changes are in the audit log", n)
 	}
 	// The same form once more was made of what is over.
-	if said := o.done(t, "/admin/users/roles", form); !strings.Contains(said, "just changed the roles of bob@example.com: they are admin now") {
+	if said := o.done(
+		t,
+		"/admin/users/roles",
+		form,
+	); !strings.Contains(
+		said,
+		"just changed the roles of bob@example.com: they are admin now",
+	) {
 		t.Errorf("a stale matrix: %q", said)
 	}
-	if said := o.done(t, "/admin/users/roles", url.Values{"user": {bob.ID}, "had." + bob.ID: {"admin"}, "roles." + bob.ID: {"admin", "root"}}); !strings.Contains(said, "unknown role") || roles("bob@example.com") != "admin" {
+	if said := o.done(
+		t,
+		"/admin/users/roles",
+		url.Values{"user": {bob.ID}, "had." + bob.ID: {"admin"}, "roles." + bob.ID: {"admin", "root"}},
+	); !strings.Contains(said, "unknown role") ||
+		roles("bob@example.com") != "admin" {
 		t.Errorf("an unknown role: %q", said)
 	}
 	for _, to := range []string{"https://evil.example/", "//evil.example", "/drafts", "/admin/users/../../logout"} {
@@ -450,7 +566,8 @@ func TestTheLastAdministratorStays(t *testing.T) {
 	if _, err := o.Disable(ctx, "gone@example.com"); err != nil {
 		t.Fatal(err)
 	}
-	for what, said := range map[string]string{"roles": o.done(t, "/admin/users/roles", matrix), "disable": o.done(t, at+"/disable", url.Values{})} {
+	for what, said := range map[string]string{"roles": o.done(t, "/admin/users/roles", matrix),
+		"disable": o.done(t, at+"/disable", url.Values{})} {
 		if !strings.Contains(said, "is the last administrator who can sign in. Make somebody else an administrator first.") {
 			t.Errorf("%s: %q", what, said)
 		}
@@ -483,7 +600,11 @@ func TestTheLastAdministratorStays(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if left := o.query(t, `SELECT count(*)::text FROM auth.users WHERE 'admin' = ANY(roles) AND disabled_at IS NULL AND password_hash <> ''`); left != "1" || refused != 1 {
+		if left := o.query(
+			t,
+			`SELECT count(*)::text FROM auth.users WHERE 'admin' = ANY(roles) AND disabled_at IS NULL AND password_hash <> ''`,
+		); left != "1" ||
+			refused != 1 {
 			t.Fatalf("%s administrators are left, %d were refused", left, refused)
 		}
 		// The terminal brings them back, and is held to nothing.
@@ -516,20 +637,43 @@ func TestAppsPages(t *testing.T) {
 		}
 		return form
 	}
-	form := with(url.Values{"service_code": {"shop"}, "name": {"The <shop>"}, "redirect_urls": {"https://shop.example/back\r\nhttp://localhost:3000/x\r\n"}, "origins": {"https://shop.example"},
-		"scopes": {"pay:refund", "pay:read"}, "link_mode": {"confirm"}})
+	form := with(
+		url.Values{
+			"service_code":  {"shop"},
+			"name":          {"The <shop>"},
+			"redirect_urls": {"https://shop.example/back\r\nhttp://localhost:3000/x\r\n"},
+			"origins":       {"https://shop.example"},
+			"scopes":        {"pay:refund", "pay:read"},
+			"link_mode":     {"confirm"},
+		},
+	)
 	if said := o.done(t, "/admin/apps", form); !strings.Contains(said, "created") {
 		t.Errorf("%q", said)
 	}
 	a, err := o.apps.Inspect(o.ctx, "shop")
-	if err != nil || !slices.Equal(a.RedirectURLs, []string{"https://shop.example/back", "http://localhost:3000/x"}) || !slices.Equal(a.Scopes, []string{"pay:read", "pay:refund"}) ||
-		a.LinkMode != apps.Confirm || a.Limits != (apps.Limits{UserPerMinute: 1, UserBurst: 2, ServicePerMinute: 3, ServiceBurst: 4}) || a.CreatedBy != ada {
+	if err != nil || !slices.Equal(a.RedirectURLs, []string{"https://shop.example/back", "http://localhost:3000/x"}) ||
+		!slices.Equal(a.Scopes, []string{"pay:read", "pay:refund"}) ||
+		a.LinkMode != apps.Confirm ||
+		a.Limits != (apps.Limits{UserPerMinute: 1, UserBurst: 2, ServicePerMinute: 3, ServiceBurst: 4}) ||
+		a.CreatedBy != ada {
 		t.Errorf("%+v %v", a, err)
 	}
-	if status, _, page := o.post(t, "/admin/apps", form); status != http.StatusConflict || !strings.Contains(page, "There is an app with the code shop already.") {
+	if status, _, page := o.post(
+		t,
+		"/admin/apps",
+		form,
+	); status != http.StatusConflict ||
+		!strings.Contains(page, "There is an app with the code shop already.") {
 		t.Errorf("created twice: %d", status)
 	}
-	wrong := url.Values{"service_code": {"_new"}, "name": {""}, "redirect_urls": {"http://evil.example/ https://x.example/#a"}, "origins": {"https://shop.example/path"}, "scopes": {"sql"}, "link_mode": {"x"}}
+	wrong := url.Values{
+		"service_code":  {"_new"},
+		"name":          {""},
+		"redirect_urls": {"http://evil.example/ https://x.example/#a"},
+		"origins":       {"https://shop.example/path"},
+		"scopes":        {"sql"},
+		"link_mode":     {"x"},
+	}
 	status, _, page := o.post(t, "/admin/apps", wrong)
 	for _, field := range []string{"service_code", "name", "redirect_urls", "origins", "scopes", "link_mode", "user-burst"} {
 		if !strings.Contains(page, `id="`+field+`-error"`) {
@@ -545,12 +689,26 @@ func TestAppsPages(t *testing.T) {
 			t.Errorf("%s: %s", path, page)
 		}
 	}
-	edited := with(url.Values{"version": {"1"}, "name": {"The shop"}, "redirect_urls": {""}, "origins": {""}, "scopes": {"pay:read"}, "link_mode": {"consent"}})
+	edited := with(
+		url.Values{
+			"version":       {"1"},
+			"name":          {"The shop"},
+			"redirect_urls": {""},
+			"origins":       {""},
+			"scopes":        {"pay:read"},
+			"link_mode":     {"consent"},
+		},
+	)
 	o.done(t, at+"/edit", edited)
 	if a, _ := o.apps.Inspect(o.ctx, "shop"); a.Name != "The shop" || len(a.RedirectURLs) != 0 || a.Version != 2 {
 		t.Errorf("%+v", a)
 	}
-	if status, said, _ := o.post(t, at+"/edit", edited); status != http.StatusSeeOther || !strings.Contains(said, "Somebody else has changed") {
+	if status, said, _ := o.post(
+		t,
+		at+"/edit",
+		edited,
+	); status != http.StatusSeeOther ||
+		!strings.Contains(said, "Somebody else has changed") {
 		t.Errorf("a stale form: %d %q", status, said)
 	}
 
@@ -560,24 +718,47 @@ func TestAppsPages(t *testing.T) {
 	if !webhook.MatchString(issued) {
 		t.Errorf("no webhook secret: %s", issued)
 	}
-	if status, said, _ := o.post(t, at+"/secrets", url.Values{}); status != http.StatusSeeOther || !strings.Contains(said, "has a secret already") {
+	if status, said, _ := o.post(
+		t,
+		at+"/secrets",
+		url.Values{},
+	); status != http.StatusSeeOther ||
+		!strings.Contains(said, "has a secret already") {
 		t.Errorf("issued twice: %d %q", status, said)
 	}
 	_, _, page = o.post(t, at+"/secrets/rotate", url.Values{"overlap": {"24"}})
 	if next := shown(t, page); next == secret {
 		t.Error("the secret was not rotated")
 	}
-	if status, said, _ := o.post(t, at+"/secrets/rotate", url.Values{"overlap": {"24"}}); status != http.StatusSeeOther || !strings.Contains(said, "two secrets") {
+	if status, said, _ := o.post(
+		t,
+		at+"/secrets/rotate",
+		url.Values{"overlap": {"24"}},
+	); status != http.StatusSeeOther ||
+		!strings.Contains(said, "two secrets") {
 		t.Errorf("rotated again: %d %q", status, said)
 	}
-	if _, _, again := o.post(t, at+"/webhook-secrets/rotate", url.Values{}); !webhook.MatchString(again) || webhook.FindString(again) == webhook.FindString(issued) {
+	if _, _, again := o.post(
+		t,
+		at+"/webhook-secrets/rotate",
+		url.Values{},
+	); !webhook.MatchString(again) ||
+		webhook.FindString(again) == webhook.FindString(issued) {
 		t.Errorf("the webhook secret: %s", again)
 	}
-	if status, said, _ := o.post(t, at+"/webhook-secrets/rotate", url.Values{}); status != http.StatusSeeOther || !strings.Contains(said, "two secrets") {
+	if status, said, _ := o.post(
+		t,
+		at+"/webhook-secrets/rotate",
+		url.Values{},
+	); status != http.StatusSeeOther ||
+		!strings.Contains(said, "two secrets") {
 		t.Errorf("the webhook secret rotated again: %d %q", status, said)
 	}
 	page = o.get(t, at)
-	if n := len(regexp.MustCompile(`<code>w_[0-9A-Z]{26}</code>`).FindAllString(page, -1)); n != 2 || strings.Contains(page, "whsec_") || !strings.Contains(page, "Two webhook secrets are good") {
+	if n := len(
+		regexp.MustCompile(`<code>w_[0-9A-Z]{26}</code>`).FindAllString(page, -1),
+	); n != 2 || strings.Contains(page, "whsec_") ||
+		!strings.Contains(page, "Two webhook secrets are good") {
 		t.Errorf("%d webhook secrets: %s", n, page)
 	}
 	ids := regexp.MustCompile(`/secrets/(s_[0-9A-Z]{26})/revoke`).FindAllStringSubmatch(page, -1)
@@ -590,7 +771,12 @@ func TestAppsPages(t *testing.T) {
 		t.Errorf("revoked twice: %d", res.StatusCode)
 	}
 
-	if status, _, page := o.post(t, at+"/suspend", url.Values{}); status != http.StatusUnprocessableEntity || !strings.Contains(page, `id="reason-error"`) {
+	if status, _, page := o.post(
+		t,
+		at+"/suspend",
+		url.Values{},
+	); status != http.StatusUnprocessableEntity ||
+		!strings.Contains(page, `id="reason-error"`) {
 		t.Errorf("suspended without a reason: %d", status)
 	}
 	o.done(t, at+"/suspend", url.Values{"reason": {"too many complaints"}})
@@ -601,19 +787,30 @@ func TestAppsPages(t *testing.T) {
 	if said := o.done(t, at+"/resume", url.Values{}); !strings.Contains(said, "is ACTIVE, so it cannot become ACTIVE") {
 		t.Errorf("resumed twice: %q", said)
 	}
-	if status, _, page := o.post(t, at+"/revoke", url.Values{"confirm": {"the shop"}, "reason": {"over"}}); status != http.StatusUnprocessableEntity || !strings.Contains(page, `id="confirm-error"`) {
+	if status, _, page := o.post(
+		t,
+		at+"/revoke",
+		url.Values{"confirm": {"the shop"}, "reason": {"over"}},
+	); status != http.StatusUnprocessableEntity ||
+		!strings.Contains(page, `id="confirm-error"`) {
 		t.Errorf("revoked without typing its code: %d", status)
 	}
 	o.done(t, at+"/revoke", url.Values{"confirm": {"shop"}, "reason": {"over"}})
-	if page := o.get(t, at); strings.Contains(page, "<form") && strings.Contains(page, "/secrets") || strings.Contains(page, at+"/edit") || !strings.Contains(page, "revoked") {
+	if page := o.get(
+		t,
+		at,
+	); strings.Contains(page, "<form") && strings.Contains(page, "/secrets") || strings.Contains(page, at+"/edit") ||
+		!strings.Contains(page, "revoked") {
 		t.Errorf("%s", page)
 	}
-	for _, operation := range []string{"app.create", "app.edit", "app.issue_secret", "app.rotate_secret", "app.rotate_webhook_secret", "app.revoke_secret", "app.suspend", "app.resume", "app.revoke"} {
+	for _, operation := range []string{"app.create", "app.edit", "app.issue_secret", "app.rotate_secret", "app.rotate_webhook_secret",
+		"app.revoke_secret", "app.suspend", "app.resume", "app.revoke"} {
 		if who := o.audited(t, operation); who != ada+" console" {
 			t.Errorf("%s: %q", operation, who)
 		}
 	}
-	for _, path := range []string{"/admin/apps/nobody", "/admin/apps/%00", "/admin/apps/nobody/edit", "/admin/apps/nobody/revoke", at + "/secrets/s_x/revoke"} {
+	for _, path := range []string{"/admin/apps/nobody", "/admin/apps/%00", "/admin/apps/nobody/edit", "/admin/apps/nobody/revoke", at +
+		"/secrets/s_x/revoke"} {
 		if res, _ := o.visit(t, o.as, "GET", path, nil); res.StatusCode != http.StatusNotFound {
 			t.Errorf("%s: %d", path, res.StatusCode)
 		}

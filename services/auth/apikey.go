@@ -97,8 +97,8 @@ type KeyFilter struct {
 	At time.Time
 }
 
-// searched is what is looked for: of a whole key no more than may be shown, and kept.
-func searched(text string) string {
+// searchTerm is what is looked for: of a whole key no more than may be shown, and kept.
+func searchTerm(text string) string {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, prefix) && len(text) > headLength {
 		return text[:headLength]
@@ -129,9 +129,9 @@ func newKey(id string, in Issue, secret Secret, pepperID, by string, now time.Ti
 		in.Limits = DefaultLimits()
 	}
 	var v schema.Violations
-	scopes := chosen(&v, in.Scopes)
-	line(&v, "name", in.Name, maxName)
-	line(&v, "actor", by, maxActor)
+	scopes := chosenScopes(&v, in.Scopes)
+	checkLine(&v, "name", in.Name, maxName)
+	checkLine(&v, "actor", by, maxActor)
 	if !servicePattern.MatchString(in.Service) {
 		v.Add("/service", "pattern", "must be 1 to 100 of A-Z a-z 0-9 . _ : - and begin with a letter or a digit")
 	}
@@ -156,7 +156,7 @@ func newKey(id string, in Issue, secret Secret, pepperID, by string, now time.Ti
 // revoke ends the key for good. A key that is revoked already keeps its first reason.
 func (k Key) revoke(reason string, now time.Time) (Key, error) {
 	var v schema.Violations
-	if line(&v, "reason", reason, maxReason); v.Err() != nil {
+	if checkLine(&v, "reason", reason, maxReason); v.Err() != nil {
 		return Key{}, v.Err()
 	}
 	if k.RevokedAt == nil {
@@ -194,7 +194,7 @@ func (k Key) rotate(id string, secret Secret, pepperID, by string, overlap time.
 // rescope gives the key other scopes.
 func (k Key) rescope(scopes []string, now time.Time) (Key, error) {
 	var v schema.Violations
-	list := chosen(&v, scopes)
+	list := chosenScopes(&v, scopes)
 	if err := v.Err(); err != nil {
 		return Key{}, err
 	}
@@ -205,8 +205,8 @@ func (k Key) rescope(scopes []string, now time.Time) (Key, error) {
 	return k, nil
 }
 
-// chosen returns the scopes once each, in the order of Scopes.
-func chosen(v *schema.Violations, asked []string) []string {
+// chosenScopes returns the scopes once each, in the order of Scopes.
+func chosenScopes(v *schema.Violations, asked []string) []string {
 	known := Scopes()
 	for _, s := range asked {
 		if !slices.Contains(known, s) {
@@ -219,8 +219,8 @@ func chosen(v *schema.Violations, asked []string) []string {
 	return slices.DeleteFunc(known, func(s string) bool { return !slices.Contains(asked, s) })
 }
 
-// line judges text that people read on a terminal later.
-func line(v *schema.Violations, name, value string, longest int) {
+// checkLine judges text that people read on a terminal later.
+func checkLine(v *schema.Violations, name, value string, longest int) {
 	if n := utf8.RuneCountInString(value); strings.TrimSpace(value) == "" || n > longest || !text.IsPrintable(value) {
 		v.Add("/"+name, "line", "must be 1 to %d printable characters", longest)
 	}

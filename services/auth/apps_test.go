@@ -56,7 +56,10 @@ func newFleet(t *testing.T) *fleet {
 	}
 	t.Cleanup(func() { _ = f.owner.Close(context.Background()) })
 	f.Service = apps.New(apps.Config{Store: f.store, Sealer: f.box, Now: f.clock.Now})
-	f.ctx = caller.With(t.Context(), caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: "ada@example.com", Email: "ada@example.com", HubUser: "usr_1"})
+	f.ctx = caller.With(
+		t.Context(),
+		caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: "ada@example.com", Email: "ada@example.com", HubUser: "usr_1"},
+	)
 	return f
 }
 
@@ -68,7 +71,11 @@ type failing interface {
 
 func (f *fleet) create(t failing, code string) apps.App {
 	t.Helper()
-	a, err := f.Create(f.ctx, code, apps.Settings{Name: "App " + code, RedirectURLs: []string{"https://" + code + ".example/back"}, Scopes: []string{"pay:read"}})
+	a, err := f.Create(
+		f.ctx,
+		code,
+		apps.Settings{Name: "App " + code, RedirectURLs: []string{"https://" + code + ".example/back"}, Scopes: []string{"pay:read"}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,9 +225,13 @@ func TestARevokedAppLeavesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := f.owner.Exec(t.Context(), `INSERT INTO auth.users (id, email, name, roles, created_by, created_at) VALUES ('usr_1', 'a@b.example', 'A', '{}', 'x', now());
-		INSERT INTO auth.identity_links SELECT 'l' || n, c, 'u' || n, 'usr_1', '{}', 1, s, now(), NULL, '', '' FROM (VALUES (1, 'shop', 'ACTIVE'), (2, 'shop', 'ACTIVE'),
-		(3, 'shop', 'PENDING'), (4, 'shop', 'REVOKED'), (5, 'other', 'ACTIVE')) v (n, c, s)`)
+	_, err := f.owner.Exec(
+		t.Context(),
+		`INSERT INTO auth.users (id, email, name, roles, created_by, created_at) VALUES ('usr_1', 'a@b.example', 'A', '{}', 'x', now());
+		INSERT INTO auth.identity_links SELECT 'l' || n, c, 'u' || n, 'usr_1', '{}', 1, s, now(), NULL, '', '' FROM (VALUES (1, 'shop',
+			'ACTIVE'), (2, 'shop', 'ACTIVE'),
+		(3, 'shop', 'PENDING'), (4, 'shop', 'REVOKED'), (5, 'other', 'ACTIVE')) v (n, c, s)`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +250,8 @@ func TestARevokedAppLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, err := f.Inspect(f.ctx, "shop")
-	if err != nil || a.Status != apps.Revoked || a.Reason != "over" || a.Links != 0 || len(a.Secrets) != 0 || len(f.opened(t, "shop")) != 0 {
+	if err != nil || a.Status != apps.Revoked || a.Reason != "over" || a.Links != 0 || len(a.Secrets) != 0 ||
+		len(f.opened(t, "shop")) != 0 {
 		t.Errorf("%+v %v", a, err)
 	}
 	if other, err := f.Inspect(f.ctx, "other"); err != nil || other.Links != 1 || len(f.opened(t, "other")) != 1 {
@@ -257,7 +269,12 @@ func TestARevokedAppLeavesNothing(t *testing.T) {
 		}
 	}
 	var log string
-	if err := f.owner.QueryRow(t.Context(), `SELECT string_agg(tool || ' ' || external_user_id, ',' ORDER BY at, tool) FROM audit.calls WHERE detail->>'service_code' = 'shop'`).Scan(&log); err != nil ||
+	if err := f.owner.QueryRow(
+		t.Context(),
+		`SELECT string_agg(tool || ' ' || external_user_id, ',' ORDER BY at, tool) FROM audit.calls WHERE detail->>'service_code' = 'shop'`,
+	).Scan(
+		&log,
+	); err != nil ||
 		log != "app.create ada@example.com,app.issue_secret ada@example.com,app.revoke ada@example.com" {
 		t.Errorf("audit log %s, %v", log, err)
 	}
@@ -297,8 +314,15 @@ func TestSealsAreBoundToTheirRows(t *testing.T) {
 	}
 	var sealed []byte
 	var everything string
-	if err := f.owner.QueryRow(t.Context(), `SELECT sealed, (SELECT string_agg(s::text, '') FROM auth.app_secrets s) || (SELECT string_agg(c::text, '') FROM audit.calls c)
-		FROM auth.app_secrets WHERE id = $1`, issued[0].ID).Scan(&sealed, &everything); err != nil {
+	if err := f.owner.QueryRow(
+		t.Context(),
+		`SELECT sealed, (SELECT string_agg(s::text, '') FROM auth.app_secrets s) || (SELECT string_agg(c::text, '') FROM audit.calls c)
+		FROM auth.app_secrets WHERE id = $1`,
+		issued[0].ID,
+	).Scan(
+		&sealed,
+		&everything,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(everything, issued[0].Token.Reveal()[4:20]) {
@@ -332,11 +356,14 @@ func TestExamples(t *testing.T) {
 	// The audit log has no partition for that day, so the rows are the owner's.
 	for _, sql := range []string{
 		`INSERT INTO auth.users (id, email, name, roles, created_by, created_at) VALUES ('usr_1', 'a@b.example', 'A', '{}', 'x', now())`,
-		`INSERT INTO auth.connected_apps SELECT code, name, status, '', redirects, origins, scopes, 'consent', 120, 60, 1200, 300, 1, 'ada', '2026-01-15T09:00:00Z', '2026-01-15T09:00:00Z'
-			FROM (VALUES ('shop', 'The shop', 'ACTIVE', ARRAY['https://shop.example/back'], ARRAY['https://shop.example'], ARRAY['pay:read', 'pay:write']),
+		`INSERT INTO auth.connected_apps SELECT code, name, status, '', redirects, origins, scopes, 'consent', 120, 60, 1200, 300, 1, 'ada',
+			'2026-01-15T09:00:00Z', '2026-01-15T09:00:00Z'
+			FROM (VALUES ('shop', 'The shop', 'ACTIVE', ARRAY['https://shop.example/back'], ARRAY['https://shop.example'], ARRAY['pay:read',
+				'pay:write']),
 			('tickets', 'Tickets', 'SUSPENDED', '{}', '{}', ARRAY['pay:read'])) v (code, name, status, redirects, origins, scopes)`,
 		`INSERT INTO auth.app_secrets VALUES ('s_1', 'shop', '\x00', 'ada', '2026-01-15T09:00:00Z', NULL, NULL)`,
-		`INSERT INTO auth.identity_links SELECT 'l' || n, 'shop', 'u' || n, 'usr_1', '{}', 1, 'ACTIVE', now(), NULL, '', '' FROM generate_series(1, 3) n`,
+		`INSERT INTO auth.identity_links SELECT 'l' || n, 'shop', 'u' || n, 'usr_1', '{}', 1, 'ACTIVE', now(), NULL, '', '' ` +
+			`FROM generate_series(1, 3) n`,
 	} {
 		if _, err := f.owner.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
@@ -367,8 +394,17 @@ func TestExamples(t *testing.T) {
 			if err := json.Compact(&want, e.Data); err != nil {
 				t.Fatal(err)
 			}
-			if spec.Examples[i].Data, spec.Examples[i].Count = data, count; !*update && (want.String() != string(data) || count != e.Count) {
-				t.Errorf("%s: %s: got %d %s\nwant %d %s\n(go test -run TestExamples -update writes the answers)", spec.Name, e.Title, count, data, e.Count, &want)
+			if spec.Examples[i].Data, spec.Examples[i].Count = data, count; !*update &&
+				(want.String() != string(data) || count != e.Count) {
+				t.Errorf(
+					"%s: %s: got %d %s\nwant %d %s\n(go test -run TestExamples -update writes the answers)",
+					spec.Name,
+					e.Title,
+					count,
+					data,
+					e.Count,
+					&want,
+				)
 			}
 		}
 		if *update {
@@ -381,7 +417,8 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	}
-	for body, want := range map[string]fault.Code{`{"service_code":"nobody"}`: fault.NotFound, `{"service_code":"a\u0000b"}`: fault.NotFound, `{"service_code":""}`: fault.Validation, `{}`: fault.Validation,
+	for body, want := range map[string]fault.Code{`{"service_code":"nobody"}`: fault.NotFound,
+		`{"service_code":"a\u0000b"}`: fault.NotFound, `{"service_code":""}`: fault.Validation, `{}`: fault.Validation,
 		`{"service_code":"` + strings.Repeat("x", 41) + `"}`: fault.Validation} {
 		if _, err := tools[1].Endpoint(f.ctx, &tool.Call{Input: []byte(body)}); code(err) != want {
 			t.Errorf("%s: %v", body, err)

@@ -78,10 +78,20 @@ func TestConfirming(t *testing.T) {
 	if err != nil || !found || l.Status != links.Active || !l.LinkedAt.Equal(h.clock.Now()) {
 		t.Errorf("%+v %t %v", l, found, err)
 	}
-	if got := h.query(t, `SELECT string_agg(concat_ws(' ', tool, service, external_user_id), ',' ORDER BY tool) FROM audit.calls WHERE tool LIKE 'link.%' OR tool = 'connect.confirm'`); got != "connect.confirm shop u-77,link.consent console "+ada {
+	if got := h.query(
+		t,
+		`SELECT string_agg(concat_ws(' ', tool, service, external_user_id), ',' ORDER BY tool) FROM audit.calls `+
+			`WHERE tool LIKE 'link.%' OR tool = 'connect.confirm'`,
+	); got != "connect.confirm shop u-77,link.consent console "+ada {
 		t.Errorf("audit: %s", got)
 	}
-	if dump := h.query(t, `SELECT concat((SELECT string_agg(c::text, '') FROM audit.calls c), (SELECT string_agg(g::text, '') FROM auth.connect_grants g))`) + h.log.String(); strings.Contains(dump, code) {
+	if dump := h.query(
+		t,
+		`SELECT concat((SELECT string_agg(c::text, '') FROM audit.calls c), (SELECT string_agg(g::text, '') FROM auth.connect_grants g))`,
+	) + h.log.String(); strings.Contains(
+		dump,
+		code,
+	) {
 		t.Error("the store or the log holds a code")
 	}
 	// More is wanted later: what holds goes on to hold until the app has confirmed that, too.
@@ -89,7 +99,13 @@ func TestConfirming(t *testing.T) {
 	if l, _, err := h.links.Link(t.Context(), "shop", "u-77"); err != nil || l.Status != links.Active || l.Covers([]string{"pay:write"}) {
 		t.Errorf("%+v %v", l, err)
 	}
-	if got, err := h.confirm(t, "shop", "u-77", more); err != nil || strings.Join(got.Link.Scopes, ",") != "pay:read,pay:write" || got.Link.Status != "ACTIVE" {
+	if got, err := h.confirm(
+		t,
+		"shop",
+		"u-77",
+		more,
+	); err != nil || strings.Join(got.Link.Scopes, ",") != "pay:read,pay:write" ||
+		got.Link.Status != "ACTIVE" {
 		t.Errorf("%+v %v", got, err)
 	}
 }
@@ -125,7 +141,13 @@ func TestForwardedLinks(t *testing.T) {
 	}
 	victim := h.at(t, ada)
 	code := victim.allowed(t, "attacker", "pay:read")
-	if _, err := h.confirm(t, "shop", "victim", code); !fault.Is(err, fault.Conflict) || !strings.Contains(fault.From(err).Message, "dropped") {
+	if _, err := h.confirm(
+		t,
+		"shop",
+		"victim",
+		code,
+	); !fault.Is(err, fault.Conflict) ||
+		!strings.Contains(fault.From(err).Message, "dropped") {
 		t.Errorf("%v", err)
 	}
 	if _, err := h.confirm(t, "shop", "attacker", code); !fault.Is(err, fault.NotFound) {
@@ -169,7 +191,13 @@ func TestUnconfirmed(t *testing.T) {
 	for _, returnURL := range []string{"", "https://evil.example/"} {
 		path := strings.TrimPrefix(h.ticket(t, "u-77", "pay:read"), "https://hub.example") + "&returnUrl=" + url.QueryEscape(returnURL)
 		b.visit(t, "GET", path, nil)
-		if res, page := b.visit(t, "GET", "/connect/consent", nil); res.StatusCode != http.StatusConflict || !strings.Contains(page, "has to say where you go back to") || strings.Contains(page, "Allow</button>") {
+		if res, page := b.visit(
+			t,
+			"GET",
+			"/connect/consent",
+			nil,
+		); res.StatusCode != http.StatusConflict || !strings.Contains(page, "has to say where you go back to") ||
+			strings.Contains(page, "Allow</button>") {
 			t.Errorf("%d %s", res.StatusCode, page)
 		}
 	}
@@ -196,7 +224,10 @@ func TestUnconfirmed(t *testing.T) {
 	if got := h.stored(t); got != "u-77 REVOKED pay:read 1 consents 1 nonces 1 grants 0" {
 		t.Errorf("stored: %s", got)
 	}
-	if got := h.query(t, `SELECT string_agg(concat_ws(' ', service, count), ',') FROM audit.calls WHERE tool = 'link.lapse'`); got != "auth 1" {
+	if got := h.query(
+		t,
+		`SELECT string_agg(concat_ws(' ', service, count), ',') FROM audit.calls WHERE tool = 'link.lapse'`,
+	); got != "auth 1" {
 		t.Errorf("audit: %s", got)
 	}
 	h.clock.Advance(2 * time.Hour)

@@ -41,8 +41,20 @@ func (h *hall) at(t *testing.T, email string) *browser {
 	t.Helper()
 	u := h.add(t, email)
 	s, _ := h.signIn(t, email)
-	return &browser{h, caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: u.Email, HubUser: u.ID, Email: u.Email, Name: u.Name, CredentialID: s.ID,
-		RequestID: "req_1"}, map[string]string{}}
+	return &browser{
+		h,
+		caller.Caller{
+			Kind:           caller.User,
+			Service:        "console",
+			ExternalUserID: u.Email,
+			HubUser:        u.ID,
+			Email:          u.Email,
+			Name:           u.Name,
+			CredentialID:   s.ID,
+			RequestID:      "req_1",
+		},
+		map[string]string{},
+	}
 }
 
 func (b *browser) visit(t *testing.T, method, path string, form url.Values, headers ...string) (*http.Response, string) {
@@ -69,7 +81,13 @@ func (b *browser) open(t *testing.T, link, returnURL string) string {
 	if returnURL != "" {
 		path += "&returnUrl=" + url.QueryEscape(returnURL)
 	}
-	if res, page := b.visit(t, "GET", path, nil); res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != "/connect/consent" {
+	if res, page := b.visit(
+		t,
+		"GET",
+		path,
+		nil,
+	); res.StatusCode != http.StatusSeeOther ||
+		res.Header.Get("Location") != "/connect/consent" {
 		t.Fatalf("%d %s %s", res.StatusCode, res.Header.Get("Location"), page)
 	}
 	return b.form(t)
@@ -93,7 +111,16 @@ func (b *browser) say(t *testing.T, answer, form string, headers ...string) (*ht
 // shop makes an app that users can link to.
 func (h *hall) shop(t *testing.T, mode apps.LinkMode) {
 	t.Helper()
-	_, err := h.apps.Create(h.ctx, "shop", apps.Settings{Name: "The <shop>", RedirectURLs: []string{"https://shop.example/", shopReturn}, Scopes: []string{"pay:read", "pay:write"}, LinkMode: mode})
+	_, err := h.apps.Create(
+		h.ctx,
+		"shop",
+		apps.Settings{
+			Name:         "The <shop>",
+			RedirectURLs: []string{"https://shop.example/", shopReturn},
+			Scopes:       []string{"pay:read", "pay:write"},
+			LinkMode:     mode,
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +129,8 @@ func (h *hall) shop(t *testing.T, mode apps.LinkMode) {
 func (h *hall) ticket(t *testing.T, user string, scopes ...string) string {
 	t.Helper()
 	link, until, err := h.links.Invite("shop", user, scopes)
-	if err != nil || !strings.HasPrefix(link, "https://hub.example/connect?t=") || until.Sub(h.clock.Now()) > links.TicketLife || until.Sub(h.clock.Now()) < links.TicketLife-time.Second {
+	if err != nil || !strings.HasPrefix(link, "https://hub.example/connect?t=") || until.Sub(h.clock.Now()) > links.TicketLife ||
+		until.Sub(h.clock.Now()) < links.TicketLife-time.Second {
 		t.Fatal(link, until, err)
 	}
 	return link
@@ -111,14 +139,26 @@ func (h *hall) ticket(t *testing.T, user string, scopes ...string) string {
 // stored is what of links is in the store.
 func (h *hall) stored(t *testing.T) string {
 	t.Helper()
-	return h.query(t, `SELECT concat_ws(' ', (SELECT string_agg(concat_ws(' ', external_user_id, status, array_to_string(scopes, ','), consent_version), '; ' ORDER BY external_user_id, status DESC) FROM auth.identity_links),
-		'consents', (SELECT count(*) FROM auth.link_consents), 'nonces', (SELECT count(*) FROM auth.connect_nonces), 'grants', (SELECT count(*) FROM auth.connect_grants))`)
+	return h.query(
+		t,
+		`SELECT concat_ws(' ', (SELECT string_agg(concat_ws(' ', external_user_id, status, array_to_string(scopes, ','), consent_version),
+			'; ' ORDER BY external_user_id, status DESC) FROM auth.identity_links),
+		'consents', (SELECT count(*) FROM auth.link_consents), 'nonces', (SELECT count(*) FROM auth.connect_nonces), 'grants',
+			(SELECT count(*) FROM auth.connect_grants))`,
+	)
 }
 
 // confirm is what an app does with a code.
 func (h *hall) confirm(t *testing.T, service, user, code string) (auth.Confirmed, error) {
 	t.Helper()
-	who := caller.Caller{Kind: caller.App, Service: service, ExternalUserID: user, CredentialID: "s_1", Scopes: []string{"pay:read"}, RequestID: "req_2"}
+	who := caller.Caller{
+		Kind:           caller.App,
+		Service:        service,
+		ExternalUserID: user,
+		CredentialID:   "s_1",
+		Scopes:         []string{"pay:read"},
+		RequestID:      "req_2",
+	}
 	body, _ := json.Marshal(map[string]string{"code": code})
 	req, err := http.NewRequestWithContext(t.Context(), "POST", h.url+hop.RoutePath("connect.confirm"), strings.NewReader(string(body)))
 	if err != nil {
@@ -162,7 +202,10 @@ func TestLinking(t *testing.T) {
 	b := &browser{h, visitor, map[string]string{}}
 	res, _ := b.visit(t, "GET", strings.TrimPrefix(link, "https://hub.example")+"&returnUrl="+url.QueryEscape(shopReturn), nil)
 	c := cookie(res, "__Host-hub-connect")
-	if res.Header.Get("Location") != "/connect/consent" || c == nil || !c.HttpOnly || !c.Secure || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.MaxAge > 900 || c.MaxAge < 890 {
+	if res.Header.Get("Location") != "/connect/consent" || c == nil || !c.HttpOnly || !c.Secure || c.SameSite != http.SameSiteLaxMode ||
+		c.Path != "/" ||
+		c.MaxAge > 900 ||
+		c.MaxAge < 890 {
 		t.Errorf("%s %+v", res.Header.Get("Location"), c)
 	}
 	if res, _ := b.visit(t, "GET", "/connect/consent", nil); res.Header.Get("Location") != "/login?next=%2Fconnect%2Fconsent" {
@@ -170,7 +213,8 @@ func TestLinking(t *testing.T) {
 	}
 	b.who = h.at(t, ada).who
 	res, page := b.visit(t, "GET", "/connect/consent", nil)
-	for _, want := range []string{"The &lt;shop&gt;", "<code>shop</code>", "<bdi>u-…b&gt;</bdi>", "See your payment orders", ada, "Not you?", "Continue only if you started this in",
+	for _, want := range []string{"The &lt;shop&gt;", "<code>shop</code>", "<bdi>u-…b&gt;</bdi>", "See your payment orders", ada,
+		"Not you?", "Continue only if you started this in",
 		`<button class="primary" name="answer" value="allow">Allow</button>`, `value="cancel">Cancel</button>`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the consent lacks %q", want)
@@ -179,7 +223,8 @@ func TestLinking(t *testing.T) {
 	if strings.Contains(page, "Pay back") || strings.Contains(page, "u-77-한국어") || strings.Contains(page, "<script>") {
 		t.Errorf("the consent shows more than it should: %s", page)
 	}
-	for name, want := range map[string]string{"Content-Security-Policy": "frame-ancestors 'none'", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store"} {
+	for name, want := range map[string]string{"Content-Security-Policy": "frame-ancestors 'none'", "Referrer-Policy": "no-referrer",
+		"Cache-Control": "no-store"} {
 		if got := res.Header.Get(name); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -197,10 +242,20 @@ func TestLinking(t *testing.T) {
 	if a, err := h.apps.Inspect(h.ctx, "shop"); err != nil || a.Links != 1 {
 		t.Errorf("%d links, %v", a.Links, err)
 	}
-	if got := h.query(t, `SELECT string_agg(concat_ws(' ', tool, external_user_id, detail->>'link', detail->>'external_user'), ',') FROM audit.calls WHERE tool LIKE 'link.%'`); got != "link.consent "+ada+" "+l.ID+" u-77-한국어-<b>" {
+	if got := h.query(
+		t,
+		`SELECT string_agg(concat_ws(' ', tool, external_user_id, detail->>'link', detail->>'external_user'), ',') FROM audit.calls `+
+			`WHERE tool LIKE 'link.%'`,
+	); got != "link.consent "+ada+" "+l.ID+" u-77-한국어-<b>" {
 		t.Errorf("audit: %s", got)
 	}
-	if res, page := b.visit(t, "GET", "/connect/consent", nil); res.StatusCode != http.StatusOK || !strings.Contains(page, "is linked") || strings.Contains(page, "Allow</button>") || !strings.Contains(page, html.EscapeString(shopReturn)) {
+	if res, page := b.visit(
+		t,
+		"GET",
+		"/connect/consent",
+		nil,
+	); res.StatusCode != http.StatusOK || !strings.Contains(page, "is linked") || strings.Contains(page, "Allow</button>") ||
+		!strings.Contains(page, html.EscapeString(shopReturn)) {
 		t.Errorf("%d %s", res.StatusCode, page)
 	}
 	// The list, and the end.
@@ -219,7 +274,13 @@ func TestLinking(t *testing.T) {
 			t.Errorf("somebody else, %s: %d", method, res.StatusCode)
 		}
 	}
-	if res, page := b.visit(t, "GET", "/account/links/"+l.ID+"/revoke", nil); res.StatusCode != 200 || !strings.Contains(page, "Keep it linked") {
+	if res, page := b.visit(
+		t,
+		"GET",
+		"/account/links/"+l.ID+"/revoke",
+		nil,
+	); res.StatusCode != 200 ||
+		!strings.Contains(page, "Keep it linked") {
 		t.Errorf("%d %s", res.StatusCode, page)
 	}
 	for range 2 { // twice is harmless
@@ -268,7 +329,12 @@ func TestNobodyLinksForAnother(t *testing.T) {
 		}
 		for _, answer := range []string{"allow", "cancel"} {
 			kept := maps.Clone(b.cookies)
-			if res, page := b.say(t, answer, c.form, c.headers...); res.StatusCode != c.status || b.cookies["__Host-hub-connect"] != kept["__Host-hub-connect"] {
+			if res, page := b.say(
+				t,
+				answer,
+				c.form,
+				c.headers...); res.StatusCode != c.status ||
+				b.cookies["__Host-hub-connect"] != kept["__Host-hub-connect"] {
 				t.Errorf("%s, %s: %d %s", name, answer, res.StatusCode, page)
 			}
 		}
@@ -336,11 +402,16 @@ func TestTwoClicks(t *testing.T) {
 			t.Errorf("%v", counts)
 		}
 		for page := range pages {
-			if !strings.Contains(page, "This link was already used") || !strings.Contains(page, "is linked to your Hub account already") || !strings.Contains(page, html.EscapeString(shopReturn)) {
+			if !strings.Contains(page, "This link was already used") || !strings.Contains(page, "is linked to your Hub account already") ||
+				!strings.Contains(page, html.EscapeString(shopReturn)) {
 				t.Errorf("%s", page)
 			}
 		}
-		if got := h.query(t, `SELECT concat_ws(' ', count(*), max(status), max(consent_version)) FROM auth.identity_links WHERE external_user_id = $1`, user); got != "1 ACTIVE 2" {
+		if got := h.query(
+			t,
+			`SELECT concat_ws(' ', count(*), max(status), max(consent_version)) FROM auth.identity_links WHERE external_user_id = $1`,
+			user,
+		); got != "1 ACTIVE 2" {
 			t.Errorf("%s", got)
 		}
 	}
@@ -363,8 +434,22 @@ func TestBadTickets(t *testing.T) {
 	}
 	flipped := []byte(good)
 	flipped[len(flipped)/2] ^= 1
-	tickets := map[string]string{"none": "", "truncated": good[:len(good)-1], "half": good[:len(good)/2], "flipped": string(flipped), "with more": good + "A", "with a sign": good + "=", "of another keyset": strings.TrimPrefix(other, "https://hub.example/connect?t="),
-		"of an app that is not": strings.TrimPrefix(nobody, "https://hub.example/connect?t="), "long": strings.Repeat("A", 5000), "with a line": good + "\n", "not text": "\x00\xff"}
+	tickets := map[string]string{
+		"none":              "",
+		"truncated":         good[:len(good)-1],
+		"half":              good[:len(good)/2],
+		"flipped":           string(flipped),
+		"with more":         good + "A",
+		"with a sign":       good + "=",
+		"of another keyset": strings.TrimPrefix(other, "https://hub.example/connect?t="),
+		"of an app that is not": strings.TrimPrefix(
+			nobody,
+			"https://hub.example/connect?t=",
+		),
+		"long":        strings.Repeat("A", 5000),
+		"with a line": good + "\n",
+		"not text":    "\x00\xff",
+	}
 	b := h.at(t, ada)
 	form := b.open(t, "/connect?t="+good, "")
 	rows := h.query(t, `SELECT count(*)::text FROM audit.calls`)
@@ -372,7 +457,10 @@ func TestBadTickets(t *testing.T) {
 	for name, text := range tickets {
 		for range 20 {
 			res, page := v.visit(t, "GET", "/connect?t="+url.QueryEscape(text)+"&returnUrl="+url.QueryEscape(shopReturn), nil)
-			if res.StatusCode != http.StatusNotFound || !strings.Contains(page, "Ask the service that sent you for a new link.") || cookie(res, "__Host-hub-connect") != nil || res.Header.Get("Location") != "" || strings.Contains(page, "shop") {
+			if res.StatusCode != http.StatusNotFound || !strings.Contains(page, "Ask the service that sent you for a new link.") ||
+				cookie(res, "__Host-hub-connect") != nil ||
+				res.Header.Get("Location") != "" ||
+				strings.Contains(page, "shop") {
 				t.Errorf("%s: %d %s", name, res.StatusCode, page)
 			}
 		}
@@ -391,20 +479,32 @@ func TestBadTickets(t *testing.T) {
 	}
 	h.clock.Advance(links.TicketLife)
 	for _, path := range []string{"/connect?t=" + good, "/connect/consent"} {
-		if res, page := b.visit(t, "GET", path, nil); res.StatusCode != http.StatusNotFound || !strings.Contains(page, "Ask The &lt;shop&gt; for a new link.") {
+		if res, page := b.visit(
+			t,
+			"GET",
+			path,
+			nil,
+		); res.StatusCode != http.StatusNotFound ||
+			!strings.Contains(page, "Ask The &lt;shop&gt; for a new link.") {
 			t.Errorf("%s, too old: %d %s", path, res.StatusCode, page)
 		}
 	}
 	if res, _ := b.say(t, "allow", form); res.StatusCode != http.StatusNotFound {
 		t.Errorf("allowed too late: %d", res.StatusCode)
 	}
-	if got := h.stored(t) + " rows " + h.query(t, `SELECT count(*)::text FROM audit.calls`); got != "consents 0 nonces 0 grants 0 rows "+rows {
+	if got := h.stored(
+		t,
+	) + " rows " + h.query(
+		t,
+		`SELECT count(*)::text FROM audit.calls`,
+	); got != "consents 0 nonces 0 grants 0 rows "+rows {
 		t.Errorf("stored: %s, before %s", got, rows)
 	}
 	if strings.Contains(h.log.String(), good) {
 		t.Error("the log holds a ticket")
 	}
-	for name, c := range map[string][2]string{"no app": {"", "u"}, "long app": {strings.Repeat("a", 41), "u"}, "no user": {"shop", ""}, "long user": {"shop", strings.Repeat("é", 201)}, "NUL": {"shop", "a\x00b"}, "not text": {"shop", "\xff"}} {
+	for name, c := range map[string][2]string{"no app": {"", "u"}, "long app": {strings.Repeat("a", 41), "u"}, "no user": {"shop", ""},
+		"long user": {"shop", strings.Repeat("é", 201)}, "NUL": {"shop", "a\x00b"}, "not text": {"shop", "\xff"}} {
 		if _, _, err := h.links.Invite(c[0], c[1], nil); !fault.Is(err, fault.Validation) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -433,11 +533,16 @@ func TestRedirects(t *testing.T) {
 		ok        bool
 	}{
 		{shopReturn, true}, {"https://shop.example/", true},
-		{"", false}, {"https://shop.example", false}, {"https://shop.example/back", false}, {"https://shop.example/back?from=hub&x=1", false}, {"https://shop.example/back?from=hub#x", false},
-		{"https://SHOP.example/", false}, {"HTTPS://shop.example/", false}, {"https://shop.example//", false}, {"https://shop.example/.", false}, {"https://shop.example/%2e", false},
-		{"https://shop.example:443/", false}, {"https://shop.example./", false}, {"https://user@shop.example/", false}, {"https://shop.example@evil.example/", false}, {"https://evil.example/", false},
-		{"https://evil.example/https://shop.example/", false}, {"//shop.example/", false}, {"/", false}, {"/login", false}, {"javascript:alert(1)", false}, {"http://shop.example/", false},
-		{" https://shop.example/", false}, {"https://shop.example/ ", false}, {"https://shop.example/\n", false}, {"https://shop.example/\x00", false}, {`https:\\shop.example\`, false},
+		{"", false}, {"https://shop.example", false}, {"https://shop.example/back", false}, {"https://shop.example/back?from=hub&x=1", false},
+		{"https://shop.example/back?from=hub#x", false},
+		{"https://SHOP.example/", false}, {"HTTPS://shop.example/", false}, {"https://shop.example//", false},
+		{"https://shop.example/.", false}, {"https://shop.example/%2e", false},
+		{"https://shop.example:443/", false}, {"https://shop.example./", false}, {"https://user@shop.example/", false},
+		{"https://shop.example@evil.example/", false}, {"https://evil.example/", false},
+		{"https://evil.example/https://shop.example/", false}, {"//shop.example/", false}, {"/", false}, {"/login", false},
+		{"javascript:alert(1)", false}, {"http://shop.example/", false},
+		{" https://shop.example/", false}, {"https://shop.example/ ", false}, {"https://shop.example/\n", false},
+		{"https://shop.example/\x00", false}, {`https:\\shop.example\`, false},
 		{"https%3A%2F%2Fshop.example%2F", false}, {"https://shop.example/" + strings.Repeat("x", 600), false}, {"https://shоp.example/", false},
 	} {
 		user, b := fmt.Sprint("u-", i), h.at(t, fmt.Sprintf("u%d@example.com", i))
@@ -448,7 +553,12 @@ func TestRedirects(t *testing.T) {
 				cancelled = c.returnURL + "&error=access_denied"
 			}
 		}
-		if res, _ := b.say(t, "cancel", b.open(t, h.ticket(t, user, "pay:read"), c.returnURL)); res.Header.Get("Location") != cancelled || b.cookies["__Host-hub-connect"] != "" {
+		if res, _ := b.say(
+			t,
+			"cancel",
+			b.open(t, h.ticket(t, user, "pay:read"), c.returnURL),
+		); res.Header.Get("Location") != cancelled ||
+			b.cookies["__Host-hub-connect"] != "" {
 			t.Errorf("%q, cancelled: %s", c.returnURL, res.Header.Get("Location"))
 		}
 		form := b.open(t, h.ticket(t, user, "pay:read"), c.returnURL)
@@ -456,18 +566,36 @@ func TestRedirects(t *testing.T) {
 		text, _, _ := strings.Cut(b.cookies["__Host-hub-connect"], ".")
 		if !c.ok && c.returnURL != "" {
 			b.cookies["__Host-hub-connect"] = text + "." + base64url(c.returnURL)
-			if res, page := b.visit(t, "GET", "/connect/consent", nil); strings.Contains(page, "evil") || strings.Contains(res.Header.Get("Content-Security-Policy"), "form-action 'self' ") {
+			if res, page := b.visit(
+				t,
+				"GET",
+				"/connect/consent",
+				nil,
+			); strings.Contains(page, "evil") ||
+				strings.Contains(res.Header.Get("Content-Security-Policy"), "form-action 'self' ") {
 				t.Errorf("%q is believed", c.returnURL)
 			}
 		}
 		if res, _ := b.say(t, "allow", form); res.Header.Get("Location") != allowed {
 			t.Errorf("%q, allowed: %s", c.returnURL, res.Header.Get("Location"))
 		}
-		if res, page := b.visit(t, "GET", "/connect/consent", nil); res.StatusCode != http.StatusOK || !strings.Contains(page, "is linked") || strings.Contains(page, "Go back to") != c.ok {
+		if res, page := b.visit(
+			t,
+			"GET",
+			"/connect/consent",
+			nil,
+		); res.StatusCode != http.StatusOK || !strings.Contains(page, "is linked") ||
+			strings.Contains(page, "Go back to") != c.ok {
 			t.Errorf("%q, the done page: %d %s", c.returnURL, res.StatusCode, page)
 		}
 	}
-	if res, page := (&browser{h, visitor, map[string]string{}}).visit(t, "GET", "/connect/declined", nil); res.StatusCode != http.StatusOK || !strings.Contains(page, "Nothing was linked") {
+	if res, page := (&browser{h, visitor, map[string]string{}}).visit(
+		t,
+		"GET",
+		"/connect/declined",
+		nil,
+	); res.StatusCode != http.StatusOK ||
+		!strings.Contains(page, "Nothing was linked") {
 		t.Errorf("%d %s", res.StatusCode, page)
 	}
 }
@@ -480,11 +608,22 @@ func TestTaken(t *testing.T) {
 	b, eve := h.at(t, ada), h.at(t, grace)
 	form := eve.open(t, h.ticket(t, "u-77", "pay:read"), "")
 	b.say(t, "allow", b.open(t, h.ticket(t, "u-77", "pay:read"), ""))
-	if res, page := eve.say(t, "allow", form); res.StatusCode != http.StatusConflict || !strings.Contains(page, "unlink it there first") || strings.Contains(page, ada) {
+	if res, page := eve.say(
+		t,
+		"allow",
+		form,
+	); res.StatusCode != http.StatusConflict || !strings.Contains(page, "unlink it there first") ||
+		strings.Contains(page, ada) {
 		t.Errorf("%d %s", res.StatusCode, page)
 	}
 	eve.visit(t, "GET", strings.TrimPrefix(h.ticket(t, "u-77", "pay:read"), "https://hub.example"), nil)
-	if res, page := eve.visit(t, "GET", "/connect/consent", nil); res.StatusCode != http.StatusConflict || !strings.Contains(page, "unlink it there first") || strings.Contains(page, ada) {
+	if res, page := eve.visit(
+		t,
+		"GET",
+		"/connect/consent",
+		nil,
+	); res.StatusCode != http.StatusConflict || !strings.Contains(page, "unlink it there first") ||
+		strings.Contains(page, ada) {
 		t.Errorf("%d %s", res.StatusCode, page)
 	}
 	l, _, err := h.links.Link(t.Context(), "shop", "u-77")
@@ -524,7 +663,9 @@ func TestScopeIncrease(t *testing.T) {
 	b.say(t, "allow", b.open(t, h.ticket(t, "u-77", "pay:read"), ""))
 	form := b.open(t, h.ticket(t, "u-77", "pay:read", "pay:write", "pay:refund"), "")
 	_, page := b.visit(t, "GET", "/connect/consent", nil)
-	if !strings.Contains(page, "asks for more than you have allowed") || !strings.Contains(page, "Make payment orders") || strings.Count(page, "(as before)") != 1 || strings.Contains(page, "Pay back") {
+	if !strings.Contains(page, "asks for more than you have allowed") || !strings.Contains(page, "Make payment orders") ||
+		strings.Count(page, "(as before)") != 1 ||
+		strings.Contains(page, "Pay back") {
 		t.Errorf("%s", page)
 	}
 	a, err := h.apps.Inspect(h.ctx, "shop")
@@ -544,7 +685,10 @@ func TestScopeIncrease(t *testing.T) {
 	if err != nil || !l.Covers(apps.Scopes()) || l.Version != 3 {
 		t.Errorf("%+v %v", l, err)
 	}
-	if got := h.query(t, `SELECT string_agg(tool || ' ' || (detail->>'version'), ',' ORDER BY tool, detail->>'version') FROM audit.calls WHERE tool LIKE 'link.%'`); got != "link.consent 1,link.widen 2,link.widen 3" {
+	if got := h.query(
+		t,
+		`SELECT string_agg(tool || ' ' || (detail->>'version'), ',' ORDER BY tool, detail->>'version') FROM audit.calls WHERE tool LIKE 'link.%'`,
+	); got != "link.consent 1,link.widen 2,link.widen 3" {
 		t.Errorf("audit: %s", got)
 	}
 }
@@ -561,10 +705,21 @@ func TestAppEndsMeanwhile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if res, page := b.say(t, "allow", form); res.StatusCode != http.StatusConflict || !strings.Contains(page, "is not active") || strings.Contains(page, "complaints") {
+		if res, page := b.say(
+			t,
+			"allow",
+			form,
+		); res.StatusCode != http.StatusConflict || !strings.Contains(page, "is not active") ||
+			strings.Contains(page, "complaints") {
 			t.Errorf("%d %s", res.StatusCode, page)
 		}
-		if res, page := b.visit(t, "GET", "/connect/consent", nil); res.StatusCode != http.StatusConflict || !strings.Contains(page, "is not active") {
+		if res, page := b.visit(
+			t,
+			"GET",
+			"/connect/consent",
+			nil,
+		); res.StatusCode != http.StatusConflict ||
+			!strings.Contains(page, "is not active") {
 			t.Errorf("%d %s", res.StatusCode, page)
 		}
 	}
@@ -595,7 +750,8 @@ func TestNotYou(t *testing.T) {
 	h.shop(t, apps.Consent)
 	b := h.at(t, ada)
 	form := b.open(t, h.ticket(t, "u-77", "pay:read"), "")
-	for next, want := range map[string]string{"/connect/consent": "/login?next=%2Fconnect%2Fconsent", "https://evil.example/": "/login", "//evil.example": "/login", "/logout": "/login", "": "/login"} {
+	for next, want := range map[string]string{"/connect/consent": "/login?next=%2Fconnect%2Fconsent", "https://evil.example/": "/login",
+		"//evil.example": "/login", "/logout": "/login", "": "/login"} {
 		if res, _ := b.visit(t, "POST", "/logout", url.Values{"next": {next}}); res.Header.Get("Location") != want {
 			t.Errorf("%q leads to %s", next, res.Header.Get("Location"))
 		}

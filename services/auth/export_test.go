@@ -6,7 +6,7 @@ import (
 
 	"github.com/alexedwards/argon2id"
 
-	"hub.internal/services/auth/turns"
+	"hub.internal/services/auth/bulkhead"
 )
 
 // Cheap is People whose passwords cost next to nothing, which under the race detector take a third of a second each.
@@ -22,10 +22,10 @@ func (p Peppers) Hashes(s Secret) []Hash { return p.hashes(s) }
 
 // Occupy takes every turn of hashing a password until free, for those who wait no longer than patience.
 func (p *People) Occupy(t interface{ Fatal(...any) }, patience time.Duration) (free func()) {
-	p.passwords.turns = turns.New(turns.Options{AtOnce: 1, Waiting: 4, Patience: patience, Now: p.c.Now})
-	turn, err := p.passwords.turns.Take(context.Background(), turns.Known("the test"))
+	p.passwords.bulkhead = bulkhead.New(bulkhead.Options{AtOnce: 1, Waiting: 4, Patience: patience, Now: p.c.Now})
+	turn, err := p.passwords.bulkhead.Acquire(context.Background(), bulkhead.Known("the test"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return turn.End
+	return turn.Release
 }

@@ -26,7 +26,19 @@ func (i Invitation) Link(publicURL string) string {
 	return strings.TrimSuffix(publicURL, "/") + InvitationPath + "?t=" + i.Secret.Reveal()
 }
 
-// Invite makes a user without a password, and an invitation, which is revealed this once.
+// StoredInvitation is what the store keeps of an invitation: its secret is a hash.
+type StoredInvitation struct {
+	Hash                 Hash
+	CreatedAt, ExpiresAt time.Time
+}
+
+// newInvitation draws an invitation, and returns what is stored of it.
+func (p *People) newInvitation() (Invitation, *StoredInvitation) {
+	i := Invitation{newSessionSecret(), p.now().Add(InvitationLife)}
+	return i, &StoredInvitation{i.Secret.hash(), p.now(), i.ExpiresAt}
+}
+
+// Invite makes a user without a password, and an invitation, which is revealed this once. E_CONFLICT for an address that is taken.
 func (p *People) Invite(ctx context.Context, in NewUser) (User, Invitation, error) {
 	id, err := newID("usr_", p.now())
 	if err != nil {
@@ -36,27 +48,35 @@ func (p *People) Invite(ctx context.Context, in NewUser) (User, Invitation, erro
 	if err != nil {
 		return User{}, Invitation{}, err
 	}
-	return p.invite(ctx, u, true, "user.invite")
-}
-
-// InviteAgain makes another invitation for a user, whose former one holds no longer: the link was lost, or the
-// password. Until it is used the user signs in as before. E_CONFLICT for a user who is disabled.
-func (p *People) InviteAgain(ctx context.Context, email string) (User, Invitation, error) {
-	u, err := p.UserByEmail(ctx, email)
-	if err != nil {
-		return User{}, Invitation{}, err
-	}
-	return p.invite(ctx, u, false, "user.invite_again")
-}
-
-func (p *People) invite(ctx context.Context, u User, isNew bool, operation string) (User, Invitation, error) {
-	i := Invitation{newSessionSecret(), p.now().Add(InvitationLife)}
-	e := p.entry(ctx, operation, map[string]any{"user": u.ID, "email": u.Email, "roles": u.Roles, "expires_at": i.ExpiresAt})
-	if err := p.c.Store.Invite(ctx, u, isNew, i.Secret.hash(), i.ExpiresAt, e); err != nil {
+	i, stored := p.newInvitation()
+	if err := p.c.Store.AddUser(ctx, u, stored, p.invitationEntry(ctx, "user.invite", u, i)); err != nil {
 		return User{}, Invitation{}, err
 	}
 	u.InvitedUntil = &i.ExpiresAt
 	return u, i, nil
+}
+
+// InviteAgain makes another invitation for a user, whose former one holds no longer: the link was lost, or the
+// password. Until it is used the user signs in as before. E_CONFLICT for a user who is disabled.
+func (p *People) InviteAgain(ctx context.Context, email string) (u User, i Invitation, err error) {
+	i, stored := p.newInvitation()
+	err = p.c.Store.ChangeUser(ctx, email, func(now User) (UserChange, error) {
+		if now.DisabledAt != nil {
+			return UserChange{}, fault.New(fault.Conflict, "%s is disabled. Enable the user before you invite them.", now.Email)
+		}
+		u = now
+		return UserChange{User: now, Invitation: stored, Audit: p.invitationEntry(ctx, "user.invite_again", now, i)}, nil
+	})
+	if err != nil {
+		return User{}, Invitation{}, err
+	}
+	u.InvitedUntil = &i.ExpiresAt
+	return u, i, nil
+}
+
+// invitationEntry is the audit entry of an invitation.
+func (p *People) invitationEntry(ctx context.Context, operation string, u User, i Invitation) audit.Entry {
+	return p.entry(ctx, operation, map[string]any{"user": u.ID, "email": u.Email, "roles": u.Roles, "expires_at": i.ExpiresAt})
 }
 
 // Invited returns the user whom an invitation is for; E_NOT_FOUND for one that does not hold, or never did.

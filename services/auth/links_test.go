@@ -61,7 +61,11 @@ func TestLinksLive(t *testing.T) {
 		mode(apps.Consent)
 		rt.Repeat(map[string]func(*rapid.T){
 			"invite": func(rt *rapid.T) {
-				link, _, err := h.links.Invite("shop", user, rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"pay:read", "pay:write"}), 1, 2, rapid.ID).Draw(rt, "scopes"))
+				link, _, err := h.links.Invite(
+					"shop",
+					user,
+					rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"pay:read", "pay:write"}), 1, 2, rapid.ID).Draw(rt, "scopes"),
+				)
 				if err != nil {
 					rt.Fatal(err)
 				}
@@ -126,7 +130,10 @@ func TestLinksLive(t *testing.T) {
 				}
 				c := rapid.SampledFrom(codes).Draw(rt, "code")
 				sub := rapid.SampledFrom([]string{user, user, "somebody else"}).Draw(rt, "sub")
-				_, err := h.links.Confirm(caller.With(t.Context(), caller.Caller{Kind: caller.App, Service: "shop", ExternalUserID: sub}), c.code)
+				_, err := h.links.Confirm(
+					caller.With(t.Context(), caller.Caller{Kind: caller.App, Service: "shop", ExternalUserID: sub}),
+					c.code,
+				)
 				good := !c.used && c.link == count && status != links.Revoked && status != ""
 				switch {
 				case !good:

@@ -88,6 +88,7 @@ func Operations(s *Service, p *People) []hop.Operation {
 	}
 }
 
+// resolve tells the gateway whose session a cookie opens.
 func (p *People) resolve(ctx context.Context, in ResolveRequest) (ResolveResponse, error) {
 	r, err := p.Resolve(ctx, in.ID)
 	if err != nil {
@@ -98,11 +99,13 @@ func (p *People) resolve(ctx context.Context, in ResolveRequest) (ResolveRespons
 	}, nil
 }
 
+// known tells whether a browser is known to be of a user: the gateway lets those wait less.
 func (p *People) known(ctx context.Context, in KnownRequest) (KnownResponse, error) {
 	_, known, err := p.c.Store.KnownBrowser(ctx, SessionSecret{in.ID}.hash(), p.now())
 	return KnownResponse{known}, err
 }
 
+// verify tells the gateway what a key may do. A key that is no longer good is told apart by its status, not by a fault.
 func (s *Service) verify(ctx context.Context, in VerifyRequest) (VerifyResponse, error) {
 	k, err := s.Verify(ctx, in.Key)
 	if err != nil {
@@ -116,6 +119,7 @@ func (s *Service) verify(ctx context.Context, in VerifyRequest) (VerifyResponse,
 // maxNames is how many keys one question may name.
 const maxNames = 100
 
+// names tells neighbours what keys are called.
 func (s *Service) names(ctx context.Context, in NamesRequest) (NamesResponse, error) {
 	if len(in.IDs) > maxNames {
 		return NamesResponse{}, fault.New(fault.Validation, "ids must have at most %d entries, not %d.", maxNames, len(in.IDs))

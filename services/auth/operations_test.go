@@ -60,7 +60,15 @@ func TestVerifyOverTheWire(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	url, _ := d.serve(t)
-	client := remote.New(remote.Options{Service: "auth", Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: callertest.Keys(t, caller.Gateway), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+	client := remote.New(
+		remote.Options{
+			Service:   "auth",
+			Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")},
+			Keys:      callertest.Keys(t, caller.Gateway),
+			Logger:    slog.New(slog.DiscardHandler),
+			Patience:  hubtest.Patience,
+		},
+	)
 	t.Cleanup(client.Close)
 	type answer struct {
 		ID, Service, Status string
@@ -69,12 +77,22 @@ func TestVerifyOverTheWire(t *testing.T) {
 		ExpiresAt           *time.Time `json:"expires_at"`
 	}
 	ask := func(key string) (answer, error) {
-		return remote.Operation[map[string]string, answer]{Path: "/internal/apikeys/verify", Repeatable: true}.Call(t.Context(), client, map[string]string{"key": key})
+		return remote.Operation[map[string]string, answer]{
+			Path:       "/internal/apikeys/verify",
+			Repeatable: true,
+		}.Call(
+			t.Context(),
+			client,
+			map[string]string{"key": key},
+		)
 	}
 	k, secret := d.issue(t, func(in *auth.Issue) { in.Lifetime = time.Hour })
 	got, err := ask(secret.Reveal())
-	if err != nil || got.ID != k.ID || got.Service != k.ID || got.Status != "active" || strings.Join(got.Scopes, ",") != "explore,query" || !got.ExpiresAt.Equal(*k.ExpiresAt) ||
-		got.Limits["user_per_minute"] != 120 || got.Limits["user_burst"] != 60 || got.Limits["service_per_minute"] != 1200 || got.Limits["service_burst"] != 300 {
+	if err != nil || got.ID != k.ID || got.Service != k.ID || got.Status != "active" || strings.Join(got.Scopes, ",") != "explore,query" ||
+		!got.ExpiresAt.Equal(*k.ExpiresAt) ||
+		got.Limits["user_per_minute"] != 120 || got.Limits["user_burst"] != 60 ||
+		got.Limits["service_per_minute"] != 1200 ||
+		got.Limits["service_burst"] != 300 {
 		t.Errorf("answer %+v, %v", got, err)
 	}
 	d.clock.Advance(time.Hour)
@@ -87,7 +105,8 @@ func TestVerifyOverTheWire(t *testing.T) {
 	if got, err := ask(secret.Reveal()); err != nil || got.Status != "revoked" {
 		t.Errorf("answer %+v, %v", got, err)
 	}
-	for name, key := range map[string]string{"unknown": auth.NewSecret().Reveal(), "malformed": "crm_x", "empty": "", "not UTF-8": "crm_\xff"} {
+	for name, key := range map[string]string{"unknown": auth.NewSecret().Reveal(), "malformed": "crm_x", "empty": "",
+		"not UTF-8": "crm_\xff"} {
 		if _, err := ask(key); !fault.Is(err, fault.AuthInvalid) || fault.From(err).Message != "The API key is not valid." {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -100,7 +119,15 @@ func TestNames(t *testing.T) {
 	d := newDesk(t)
 	url, _ := d.serve(t)
 	ask := func(as string, ids ...string) (map[string]map[string]string, error) {
-		client := remote.New(remote.Options{Service: "auth", Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: callertest.Keys(t, as), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+		client := remote.New(
+			remote.Options{
+				Service:   "auth",
+				Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")},
+				Keys:      callertest.Keys(t, as),
+				Logger:    slog.New(slog.DiscardHandler),
+				Patience:  hubtest.Patience,
+			},
+		)
 		defer client.Close()
 		return remote.Operation[map[string][]string, map[string]map[string]string]{Path: "/internal/apikeys/names", Repeatable: true}.
 			Call(caller.Alone(t.Context(), as), client, map[string][]string{"ids": ids})
@@ -113,7 +140,10 @@ func TestNames(t *testing.T) {
 	}
 	before := len(d.audit(t))
 	got, err := ask("review-control", first.ID, gone.ID, first.ID, "ak_nobody", "", "a\x00b", "%")
-	if want := map[string]map[string]string{"names": {first.ID: "캠페인 agent", gone.ID: "agent"}}; err != nil || !reflect.DeepEqual(got, want) {
+	if want := map[string]map[string]string{
+		"names": {first.ID: "캠페인 agent", gone.ID: "agent"},
+	}; err != nil ||
+		!reflect.DeepEqual(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
 	if got, err := ask("review-control"); err != nil || len(got["names"]) != 0 {
@@ -136,7 +166,9 @@ func TestVerifyWire(t *testing.T) {
 	url, token := d.serve(t)
 	k, secret := d.issue(t)
 	_, _, body := post(t, url, token, `{"key":"`+secret.Reveal()+`","added_later":[1]}`)
-	want := `{"id":"` + k.ID + `","service":"` + k.ID + `","scopes":["explore","query"],"limits":{"user_per_minute":120,"user_burst":60,"service_per_minute":1200,"service_burst":300},"status":"active","expires_at":null}`
+	want := `{"id":"` + k.ID + `","service":"` + k.ID +
+		`","scopes":["explore","query"],"limits":{"user_per_minute":120,"user_burst":60,"service_per_minute":1200,"service_burst":300},` +
+		`"status":"active","expires_at":null}`
 	if body != want {
 		t.Errorf("answer %s\nwant   %s", body, want)
 	}
@@ -164,7 +196,8 @@ func TestVerifyWire(t *testing.T) {
 		"two documents": {token, `{"key":"x"}{"key":"y"}`, 400, fault.Validation},
 	} {
 		status, header, body := post(t, url, c.token, c.body)
-		if status != c.status || header.Get(hop.FaultHeader) != string(c.code) || strings.Contains(body, secret.Reveal()) || strings.Contains(body, "77777") {
+		if status != c.status || header.Get(hop.FaultHeader) != string(c.code) || strings.Contains(body, secret.Reveal()) ||
+			strings.Contains(body, "77777") {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/alexedwards/argon2id"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/services/auth/turns"
+	"hub.internal/services/auth/bulkhead"
 )
 
 // argonParams are OWASP's for argon2id (2024): 19 MiB, two passes. A hash under others still
@@ -22,8 +22,8 @@ var argonParams = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 
 
 // passwords hashes a bounded number of passwords at a time: each takes memory and a core.
 type passwords struct {
-	cost  argon2id.Params
-	turns *turns.Turns
+	cost     argon2id.Params
+	bulkhead *bulkhead.Bulkhead
 	// nobody is a hash that no password has: checking it takes as long as a real one.
 	nobody string
 }
@@ -32,7 +32,7 @@ const (
 	// hashWaiting is how many strangers wait: what a core hashes in a second or two, and of two replicas together no more than
 	// the gateway has places for forms. As many wait who are known.
 	hashWaiting = 20
-	// hashPatience is how long a password waits for its turn: who waits holds a place at the gateway and here.
+	// hashPatience is how long a password waits for its permit: who waits holds a place at the gateway and here.
 	hashPatience = 3 * time.Second
 )
 
@@ -45,31 +45,31 @@ func newPasswords(cost argon2id.Params, now func() time.Time) (*passwords, error
 		return nil, fmt.Errorf("argon2id: %w", err)
 	}
 	slots := max(1, runtime.GOMAXPROCS(0)/2)
-	line := turns.New(turns.Options{AtOnce: slots, Waiting: hashWaiting, Patience: hashPatience, Now: now})
-	return &passwords{cost: cost, turns: line, nobody: nobody}, nil
+	permits := bulkhead.New(bulkhead.Options{AtOnce: slots, Waiting: hashWaiting, Patience: hashPatience, Now: now})
+	return &passwords{cost: cost, bulkhead: permits, nobody: nobody}, nil
 }
 
-// wait takes a turn; E_RATE_LIMIT when there is none.
-func (p *passwords) wait(ctx context.Context, c turns.Claim) (*turns.Turn, error) {
-	turn, err := p.turns.Take(ctx, c)
-	if errors.Is(err, turns.ErrFull) {
+// wait takes a permit; E_RATE_LIMIT when there is none.
+func (p *passwords) wait(ctx context.Context, c bulkhead.Claim) (*bulkhead.Permit, error) {
+	permit, err := p.bulkhead.Acquire(ctx, c)
+	if errors.Is(err, bulkhead.ErrFull) {
 		return nil, fault.New(fault.RateLimit, "Too many people sign in at this moment. Try again in a few seconds.").After(hashPatience)
 	}
-	return turn, err
+	return permit, err
 }
 
-// hash hashes a password of somebody who is known. It waits for a turn.
+// hash hashes a password of somebody who is known. It waits for a permit.
 func (p *passwords) hash(ctx context.Context, password, who string) (string, error) {
-	turn, err := p.wait(ctx, turns.Known(who))
+	permit, err := p.wait(ctx, bulkhead.Known(who))
 	if err != nil {
 		return "", err
 	}
-	defer turn.End()
+	defer permit.Release()
 	return argon2id.CreateHash(password, &p.cost)
 }
 
 // check tells whether a password has the hash, and whether the hash should be made anew. A
-// user without a hash takes as long as one with it. It is for who has a turn.
+// user without a hash takes as long as one with it. It is for who has a permit.
 func (p *passwords) check(password, hash string) (ok, outdated bool, err error) {
 	known := hash != ""
 	if !known {

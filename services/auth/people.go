@@ -21,8 +21,8 @@ import (
 
 // UserStore keeps users, sessions and throttles. Its errors are faults.
 type UserStore interface {
-	// AddUser commits a new user; E_CONFLICT when the address is taken in any case.
-	AddUser(ctx context.Context, u User, e audit.Entry) error
+	// AddUser commits a new user, with an invitation unless that is nil; E_CONFLICT when the address is taken in any case.
+	AddUser(ctx context.Context, u User, i *StoredInvitation, e audit.Entry) error
 	// UserByEmail finds a user by the address in any case.
 	UserByEmail(ctx context.Context, email string) (u User, found bool, err error)
 	// UserByID finds a user by the id.
@@ -32,8 +32,6 @@ type UserStore interface {
 	// ChangeUser locks a user, lets decide judge it, and commits what it decides.
 	ChangeUser(ctx context.Context, email string, decide func(User) (UserChange, error)) error
 
-	// Invite commits the invitation of a user in the place of the one before, and the user too where they are new.
-	Invite(ctx context.Context, u User, isNew bool, h Hash, until time.Time, e audit.Entry) error
 	// Invited returns the user whom an invitation that holds is for.
 	Invited(ctx context.Context, h Hash, now time.Time) (u User, found bool, err error)
 	// Accept is ChangeUser for who holds an invitation, which it uses up; E_NOT_FOUND when it does not hold.
@@ -72,8 +70,11 @@ type UserChange struct {
 	Audit audit.Entry
 	// EndSessions ends the user's sessions and invitation, and their browsers are known no more.
 	EndSessions bool
-	// KeepAdmin refuses the change, with LastAdmin, when it leaves no administrator who may sign in.
-	KeepAdmin bool
+	// Invitation is stored in the place of the one before; nil leaves that.
+	Invitation *StoredInvitation
+	// NeedsOtherAdmin tells that the user was an administrator and is none any more: the change is refused, with LastAdmin,
+	// unless there is another one who may sign in. Who they are is known under a lock that the store takes.
+	NeedsOtherAdmin bool
 }
 
 // LastAdmin is the refusal to leave the console without an administrator.
@@ -195,7 +196,7 @@ func (p *People) Add(ctx context.Context, in NewUser, password string) (User, er
 		}
 	}
 	e := p.entry(ctx, "user.add", map[string]any{"user": u.ID, "email": u.Email, "roles": u.Roles, "password": password != ""})
-	return u, p.c.Store.AddUser(ctx, u, e)
+	return u, p.c.Store.AddUser(ctx, u, nil, e)
 }
 
 // Users returns a page of users, by address, and the address after which the next page begins, empty after the last.
@@ -323,12 +324,13 @@ func (p *People) Enable(ctx context.Context, email string) (User, error) {
 func (p *People) change(ctx context.Context, email, operation string, endSessions bool, do func(*User) error) (User, error) {
 	var changed User
 	err := p.c.Store.ChangeUser(ctx, email, func(u User) (UserChange, error) {
-		detail := map[string]any{"user": u.ID, "email": u.Email, "roles_before": u.Roles}
-		err := do(&u)
 		changed = u
-		detail["roles"] = u.Roles
-		return UserChange{User: u, Audit: p.entry(ctx, operation, detail), EndSessions: endSessions,
-			KeepAdmin: caller.From(ctx).HubUser != ""}, err
+		if err := do(&changed); err != nil {
+			return UserChange{}, err
+		}
+		detail := map[string]any{"user": u.ID, "email": u.Email, "roles_before": u.Roles, "roles": changed.Roles}
+		return UserChange{User: changed, Audit: p.entry(ctx, operation, detail), EndSessions: endSessions,
+			NeedsOtherAdmin: caller.From(ctx).HubUser != "" && u.Administers() && !changed.Administers()}, nil
 	})
 	return changed, err
 }
@@ -354,12 +356,15 @@ func (p *People) Reap(ctx context.Context) error {
 	}
 }
 
+// now is the time that goes into the store: what is answered is what can be read back.
 func (p *People) now() time.Time { return p.c.Now().UTC().Truncate(time.Millisecond) }
 
+// entry is the audit entry of what the caller does.
 func (p *People) entry(ctx context.Context, operation string, detail map[string]any) audit.Entry {
 	return audit.Entry{At: p.now(), Caller: caller.From(ctx), Tool: operation, Outcome: audit.OK, Count: 1, Detail: detail}
 }
 
+// newID draws an id: a prefix and a ULID, which sorts by time.
 func newID(prefix string, now time.Time) (string, error) {
 	id, err := ulid.New(ulid.Timestamp(now), rand.Reader)
 	return prefix + id.String(), err

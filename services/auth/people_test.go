@@ -85,8 +85,10 @@ func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 	h.told = &told{}
 	h.keys = auth.New(auth.Config{Store: store, Peppers: peppers, Notices: h.told, Now: h.clock.Now, Logger: logger})
 	h.apps = apps.New(apps.Config{Store: store, Sealer: box, Now: h.clock.Now})
-	pages, err := console.New(console.Config{People: h.People, Service: h.keys, Apps: h.apps, SingleSignOn: provider, RolesFromProvider: provider != nil,
-		PublicURL: "https://hub.example/", Trusted: keys, Now: h.clock.Now, Logger: logger})
+	pages, err := console.New(
+		console.Config{People: h.People, Service: h.keys, Apps: h.apps, SingleSignOn: provider, RolesFromProvider: provider != nil,
+			PublicURL: "https://hub.example/", Trusted: keys, Now: h.clock.Now, Logger: logger},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,7 +169,8 @@ func TestAddUser(t *testing.T) {
 	t.Parallel()
 	h := newHall(t).dear(t)
 	u := h.add(t, ada, "admin", "reviewer", "admin")
-	if !strings.HasPrefix(u.ID, "usr_") || strings.Join(u.Roles, ",") != "reviewer,admin" || !strings.HasPrefix(u.PasswordHash, "$argon2id$v=19$m=19456,t=2,p=1$") {
+	if !strings.HasPrefix(u.ID, "usr_") || strings.Join(u.Roles, ",") != "reviewer,admin" ||
+		!strings.HasPrefix(u.PasswordHash, "$argon2id$v=19$m=19456,t=2,p=1$") {
 		t.Errorf("%+v", u)
 	}
 	if _, err := h.Add(h.ctx, auth.NewUser{Email: strings.ToUpper(ada), Name: "x"}, password); !fault.Is(err, fault.Conflict) {
@@ -215,7 +218,8 @@ func TestSignIn(t *testing.T) {
 		t.Errorf("a secret of %d characters does not hold 256 bits", len(secret))
 	}
 	dump := h.query(t, `SELECT coalesce(string_agg(s::text, ''), '') || (SELECT string_agg(u::text, '') FROM auth.users u) ||
-		(SELECT string_agg(c::text, '') FROM audit.calls c) || (SELECT coalesce(string_agg(b::text, ''), '') FROM auth.throttles b) FROM auth.sessions s`)
+		(SELECT string_agg(c::text, '') FROM audit.calls c) || (SELECT coalesce(string_agg(b::text, ''), '') FROM auth.throttles b)
+			FROM auth.sessions s`)
 	if strings.Contains(dump, secret) || strings.Contains(dump, password) || strings.Contains(h.log.String(), secret) {
 		t.Error("the store or the log holds a secret")
 	}
@@ -229,13 +233,20 @@ func TestOldHash(t *testing.T) {
 	t.Parallel()
 	h := newHall(t).dear(t)
 	h.add(t, ada)
-	old, err := argon2id.CreateHash(password, &argon2id.Params{Memory: 8 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
+	old, err := argon2id.CreateHash(
+		password,
+		&argon2id.Params{Memory: 8 << 10, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.query(t, `UPDATE auth.users SET password_hash = $1 RETURNING ''`, old)
 	_, secret := h.signIn(t, ada)
-	if hash := h.query(t, `SELECT password_hash FROM auth.users`); hash == old || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") || h.code(secret) != "" {
+	if hash := h.query(
+		t,
+		`SELECT password_hash FROM auth.users`,
+	); hash == old || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") ||
+		h.code(secret) != "" {
 		t.Errorf("%s, %s", hash, h.code(secret))
 	}
 	h.signIn(t, ada)
@@ -262,7 +273,11 @@ func TestSignInVerified(t *testing.T) {
 	if err := signIn("new@example.com"); !fault.Is(err, fault.AuthInvalid) {
 		t.Errorf("unknown, and Hub's own roles: %v", err)
 	}
-	if err := signIn("new@example.com", "reviewer"); err != nil || h.query(t, `SELECT name || roles::text FROM auth.users WHERE email = 'new@example.com'`) != "new@example.com{reviewer}" {
+	if err := signIn(
+		"new@example.com",
+		"reviewer",
+	); err != nil ||
+		h.query(t, `SELECT name || roles::text FROM auth.users WHERE email = 'new@example.com'`) != "new@example.com{reviewer}" {
 		t.Error(err)
 	}
 }
@@ -292,7 +307,10 @@ func TestRefusals(t *testing.T) {
 		began := time.Now()
 		_, err := h.SignIn(h.ctx, c.email, c.password, auth.Browser{Address: name})
 		took[name] = time.Since(began)
-		if f := fault.From(err); f.Code != fault.AuthInvalid || f.Message != "The e-mail address or the password is not right." || f.Details != nil {
+		if f := fault.From(
+			err,
+		); f.Code != fault.AuthInvalid || f.Message != "The e-mail address or the password is not right." ||
+			f.Details != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -301,10 +319,17 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s took %v: no password was hashed", name, d)
 		}
 	}
-	if got := h.query(t, `SELECT count(*)::text FROM audit.calls WHERE tool = 'session.start' AND outcome = 'E_AUTH_INVALID'`); got != "11" {
+	if got := h.query(
+		t,
+		`SELECT count(*)::text FROM audit.calls WHERE tool = 'session.start' AND outcome = 'E_AUTH_INVALID'`,
+	); got != "11" {
 		t.Errorf("%s refusals are in the audit log", got)
 	}
-	if got := h.query(t, `SELECT string_agg(c::text, ' ') FROM audit.calls c`); strings.Contains(got, password) || !strings.Contains(got, "nobody@example.com") {
+	if got := h.query(
+		t,
+		`SELECT string_agg(c::text, ' ') FROM audit.calls c`,
+	); strings.Contains(got, password) ||
+		!strings.Contains(got, "nobody@example.com") {
 		t.Errorf("the audit log: %s", got)
 	}
 }
@@ -373,7 +398,12 @@ func TestSessionsAreRevoked(t *testing.T) {
 	if err := h.SignOut(h.ctx, u.ID, one.ID); err != nil || h.code(oneSecret) != fault.AuthRevoked {
 		t.Errorf("%v, %s", err, h.code(oneSecret))
 	}
-	if n, err := h.SignOutOthers(h.ctx, u.ID, three.ID); err != nil || n != 1 || h.code(twoSecret) != fault.AuthRevoked || h.code(threeSecret) != "" {
+	if n, err := h.SignOutOthers(
+		h.ctx,
+		u.ID,
+		three.ID,
+	); err != nil || n != 1 || h.code(twoSecret) != fault.AuthRevoked ||
+		h.code(threeSecret) != "" {
 		t.Errorf("%d, %v", n, err)
 	}
 	if _, err := h.SetRoles(h.ctx, ada, []string{"admin"}); err != nil {
@@ -424,7 +454,13 @@ func TestChangedWhileSigningIn(t *testing.T) {
 	h := newHall(t)
 	u := h.add(t, ada, "reviewer")
 	signIn := func(do func()) error {
-		p, err := auth.NewPeople(auth.PeopleConfig{Store: &meanwhile{UserStore: h.store, do: do}, Now: h.clock.Now, Logger: slog.New(slog.DiscardHandler)}.Cheap())
+		p, err := auth.NewPeople(
+			auth.PeopleConfig{
+				Store:  &meanwhile{UserStore: h.store, do: do},
+				Now:    h.clock.Now,
+				Logger: slog.New(slog.DiscardHandler),
+			}.Cheap(),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -453,7 +489,10 @@ func TestChangedWhileSigningIn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := h.query(t, `SELECT count(*)::text FROM audit.calls WHERE tool = 'session.start' AND outcome = 'E_AUTH_INVALID' AND detail ->> 'why' = 'changed'`); n != "2" {
+	if n := h.query(
+		t,
+		`SELECT count(*)::text FROM audit.calls WHERE tool = 'session.start' AND outcome = 'E_AUTH_INVALID' AND detail ->> 'why' = 'changed'`,
+	); n != "2" {
 		t.Errorf("%s refusals are in the audit log", n)
 	}
 	h.signIn(t, ada)
@@ -471,7 +510,10 @@ func TestThrottleAtOnce(t *testing.T) {
 		for i := range 30 {
 			wg.Go(func() {
 				// Two orders of the same two buckets: nobody may wait for the other in a circle.
-				buckets := []auth.Bucket{{Name: "address", Throttle: auth.NetworkThrottle}, {Name: fmt.Sprint("account", i%2), Throttle: auth.NetworkThrottle}}
+				buckets := []auth.Bucket{
+					{Name: "address", Throttle: auth.NetworkThrottle},
+					{Name: fmt.Sprint("account", i%2), Throttle: auth.NetworkThrottle},
+				}
 				if i%3 == r {
 					slices.Reverse(buckets)
 				}
@@ -567,7 +609,8 @@ func TestLoginPage(t *testing.T) {
 	h := newHall(t)
 	u := h.add(t, ada, "reviewer")
 	res, page := h.visit(t, visitor, "GET", "/login?next=%2Fdrafts%3Fa%3D1%26b%3D%22", nil)
-	for _, want := range []string{`<label for="email">E-mail</label>`, `<label for="password">Password</label>`, `>Sign in</button>`, `name="next" value="/drafts?a=1&amp;b=&#34;"`} {
+	for _, want := range []string{`<label for="email">E-mail</label>`, `<label for="password">Password</label>`, `>Sign in</button>`,
+		`name="next" value="/drafts?a=1&amp;b=&#34;"`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
 		}
@@ -581,7 +624,8 @@ func TestLoginPage(t *testing.T) {
 	if res.StatusCode != 303 || res.Header.Get("Location") != "/drafts?a=1" || c == nil {
 		t.Fatalf("%d %v", res.StatusCode, res.Header)
 	}
-	if !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" || c.MaxAge != 0 || !c.Expires.IsZero() {
+	if !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" || c.MaxAge != 0 ||
+		!c.Expires.IsZero() {
 		t.Errorf("cookie %s", c.Raw)
 	}
 	r, err := h.Resolve(h.ctx, c.Value)
@@ -605,7 +649,8 @@ func TestLoginPage(t *testing.T) {
 		t.Errorf("over plain HTTP: %v", res.Header["Set-Cookie"])
 	}
 	res, page = h.visit(t, visitor, "POST", "/login", url.Values{"email": {`"><script>alert(1)</script>`}, "password": {"x"}})
-	if res.StatusCode != 401 || strings.Contains(page, "<script>alert") || !strings.Contains(page, `role="alert"`) || cookie(res, "__Host-hub") != nil {
+	if res.StatusCode != 401 || strings.Contains(page, "<script>alert") || !strings.Contains(page, `role="alert"`) ||
+		cookie(res, "__Host-hub") != nil {
 		t.Errorf("%d %s", res.StatusCode, page)
 	}
 	if res, _ = h.visit(t, user, "GET", "/login?next=/p/a/b", nil); res.StatusCode != 303 || res.Header.Get("Location") != "/p/a/b" {
@@ -630,8 +675,10 @@ func TestOpenRedirect(t *testing.T) {
 	user := caller.Caller{Kind: caller.User, HubUser: u.ID, Email: u.Email, CredentialID: "ses_1"}
 	for next, want := range map[string]string{
 		"/drafts": "/drafts", "/drafts/drf_1?x=1#f": "/drafts/drf_1?x=1#f", "/p/%2Fevil/x": "/p/%2Fevil/x", "": "/",
-		"//evil": "/", `/\evil`: "/", `\\evil`: "/", "https://evil": "/", "HTTPS://evil": "/", "javascript:alert(1)": "/", "evil": "/", "/\t/evil": "/", "/\n/evil": "/",
-		"/%5cevil": "/", "/%09/evil": "/%09/evil", " //evil": "/", "https:/evil": "/", "///evil": "/", "/login": "/", "/login?next=//evil": "/", "/logout": "/", "?x": "/", "/a\\b": "/",
+		"//evil": "/", `/\evil`: "/", `\\evil`: "/", "https://evil": "/", "HTTPS://evil": "/", "javascript:alert(1)": "/", "evil": "/",
+		"/\t/evil": "/", "/\n/evil": "/",
+		"/%5cevil": "/", "/%09/evil": "/%09/evil", " //evil": "/", "https:/evil": "/", "///evil": "/", "/login": "/",
+		"/login?next=//evil": "/", "/logout": "/", "?x": "/", "/a\\b": "/",
 		"//evil@/": "/", "/%2f/evil": "/", "/" + strings.Repeat("x", 3000): "/",
 	} {
 		res, _ := h.visit(t, user, "GET", "/login?next="+url.QueryEscape(next), nil)
@@ -653,7 +700,14 @@ func TestLogout(t *testing.T) {
 	u := h.add(t, ada)
 	s, secret := h.signIn(t, ada)
 	user := caller.Caller{Kind: caller.User, HubUser: u.ID, Email: u.Email, Name: u.Name, CredentialID: s.ID}
-	if res, page := h.visit(t, user, "GET", "/logout", nil); res.StatusCode != 200 || !strings.Contains(page, `action="/logout"`) || h.code(secret) != "" {
+	if res, page := h.visit(
+		t,
+		user,
+		"GET",
+		"/logout",
+		nil,
+	); res.StatusCode != 200 || !strings.Contains(page, `action="/logout"`) ||
+		h.code(secret) != "" {
 		t.Errorf("GET /logout: %d", res.StatusCode)
 	}
 	res, _ := h.visit(t, user, "POST", "/logout", url.Values{})
@@ -678,10 +732,18 @@ func TestAccountPage(t *testing.T) {
 	other, otherSecret := h.signIn(t, ada)
 	user := caller.Caller{Kind: caller.User, HubUser: u.ID, Email: u.Email, Name: "Ada <b>", CredentialID: s.ID, Roles: u.Roles}
 	res, page := h.visit(t, user, "GET", "/account/sessions", nil)
-	if res.StatusCode != 200 || !strings.Contains(page, other.ID) || !strings.Contains(page, "Ada &lt;b&gt;") || strings.Contains(page, secret) {
+	if res.StatusCode != 200 || !strings.Contains(page, other.ID) || !strings.Contains(page, "Ada &lt;b&gt;") ||
+		strings.Contains(page, secret) {
 		t.Errorf("%d %s", res.StatusCode, page)
 	}
-	if res, _ = h.visit(t, user, "POST", "/account/sessions/end", url.Values{"session": {other.ID}}); res.StatusCode != 303 || h.code(otherSecret) != fault.AuthRevoked {
+	if res, _ = h.visit(
+		t,
+		user,
+		"POST",
+		"/account/sessions/end",
+		url.Values{"session": {other.ID}},
+	); res.StatusCode != 303 ||
+		h.code(otherSecret) != fault.AuthRevoked {
 		t.Errorf("%d", res.StatusCode)
 	}
 	change := func(old, next string) (*http.Response, string) {
@@ -697,7 +759,11 @@ func TestAccountPage(t *testing.T) {
 	for range auth.PlaceThrottle.Burst - 1 {
 		_, _ = change("wrong wrong wrong", "a new good password")
 	}
-	if res, page = change(password, "a new good password"); res.StatusCode != 429 || res.Header.Get("Retry-After") == "" || !strings.Contains(page, "Too many failed tries") {
+	if res, page = change(
+		password,
+		"a new good password",
+	); res.StatusCode != 429 || res.Header.Get("Retry-After") == "" ||
+		!strings.Contains(page, "Too many failed tries") {
 		t.Errorf("throttled: %d %v", res.StatusCode, res.Header)
 	}
 	h.clock.Advance(2 * auth.PlaceThrottle.Every)
@@ -712,7 +778,14 @@ func TestAccountPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	user.CredentialID = now.Session.ID
-	if res, _ = h.visit(t, user, "POST", "/account/sessions/end", url.Values{"session": {now.Session.ID}}); res.Header.Get("Location") != "/login" || cookie(res, "__Host-hub").MaxAge >= 0 || h.code(c.Value) != fault.AuthRevoked {
+	if res, _ = h.visit(
+		t,
+		user,
+		"POST",
+		"/account/sessions/end",
+		url.Values{"session": {now.Session.ID}},
+	); res.Header.Get("Location") != "/login" || cookie(res, "__Host-hub").MaxAge >= 0 ||
+		h.code(c.Value) != fault.AuthRevoked {
 		t.Errorf("%d %v", res.StatusCode, res.Header)
 	}
 	for _, path := range []string{"/account/sessions/end", "/account/sessions/password"} {
@@ -729,7 +802,8 @@ func TestAccountPage(t *testing.T) {
 func TestPagesNeedAToken(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
-	for _, path := range []string{"/login", "/logout", "/account/sessions", "/login/oidc", "/assets/auth/x/hub.css", auth.ResolvePath, auth.KnownPath} {
+	for _, path := range []string{"/login", "/logout", "/account/sessions", "/login/oidc", "/assets/auth/x/hub.css", auth.ResolvePath,
+		auth.KnownPath} {
 		res, err := http.Post(h.url+path, "application/json", strings.NewReader(`{}`))
 		if err != nil {
 			t.Fatal(err)
@@ -763,13 +837,20 @@ func TestResolveOverTheWire(t *testing.T) {
 	}
 	status, body := ask(`{"id":"` + secret + `","later":1}`)
 	var got auth.ResolveResponse
-	if err := json.Unmarshal([]byte(body), &got); err != nil || status != 200 || got.User != u.ID || got.Session != s.ID || got.Email != ada || got.Name != "Ada" ||
-		!slices.Equal(got.Roles, []string{"admin"}) || !got.ExpiresAt.Equal(h.clock.Now().Add(30*time.Minute)) || strings.Contains(body, secret) {
+	if err := json.Unmarshal(
+		[]byte(body),
+		&got,
+	); err != nil || status != 200 || got.User != u.ID || got.Session != s.ID || got.Email != ada || got.Name != "Ada" ||
+		!slices.Equal(got.Roles, []string{"admin"}) || !got.ExpiresAt.Equal(h.clock.Now().Add(30*time.Minute)) ||
+		strings.Contains(body, secret) {
 		t.Errorf("%d %s, %v", status, body, err)
 	}
 	// Asking is using, and the answer says so.
 	h.clock.Advance(20 * time.Minute)
-	if _, body = ask(`{"id":"` + secret + `"}`); json.Unmarshal([]byte(body), &got) != nil || !got.ExpiresAt.Equal(h.clock.Now().Add(30*time.Minute)) {
+	if _, body = ask(
+		`{"id":"` + secret + `"}`,
+	); json.Unmarshal([]byte(body), &got) != nil ||
+		!got.ExpiresAt.Equal(h.clock.Now().Add(30*time.Minute)) {
 		t.Errorf("used: %s", body)
 	}
 	if status, body := ask(`{"id":"` + strings.Repeat("A", 43) + `"}`); status != 401 || strings.Contains(body, "AAAA") {
@@ -778,7 +859,8 @@ func TestResolveOverTheWire(t *testing.T) {
 	// A browser is known by something else than a session, and nobody is told whose it is.
 	path = auth.KnownPath
 	_, known := h.try(t, ada, password, from("192.0.2.1"))
-	for id, want := range map[string]string{known: `{"known":true}`, secret: `{"known":false}`, strings.Repeat("A", 43): `{"known":false}`, "": `{"known":false}`} {
+	for id, want := range map[string]string{known: `{"known":true}`, secret: `{"known":false}`, strings.Repeat("A", 43): `{"known":false}`,
+		"": `{"known":false}`} {
 		if status, body := ask(`{"id":"` + id + `"}`); status != 200 || body != want {
 			t.Errorf("%d %s, want %s", status, body, want)
 		}

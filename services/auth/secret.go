@@ -58,6 +58,7 @@ func ParseSecret(text string) (Secret, error) {
 	return Secret{text}, nil
 }
 
+// checksum is CRC32 in base62, with leading zeros.
 func checksum(body string) string {
 	sum := crc32.ChecksumIEEE([]byte(body))
 	var out [sumDigits]byte
@@ -100,6 +101,7 @@ const minPepper = 32
 // still verifies, while the keys that it hashed are rotated.
 type Peppers struct{ all []pepper }
 
+// pepper is a secret key of HMAC, and the name that it has in the store.
 type pepper struct {
 	id     string
 	secret []byte

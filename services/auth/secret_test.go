@@ -86,7 +86,15 @@ func TestOneWrongCharacterIsRefused(t *testing.T) {
 			t.Fatalf("%q: %v", good, err)
 		}
 		at := rapid.IntRange(0, len(good)-1).Draw(t, "at")
-		other := rapid.OneOf(rapid.SampledFrom([]byte(base62)), rapid.Byte()).Filter(func(b byte) bool { return b != good[at] }).Draw(t, "other")
+		other := rapid.OneOf(
+			rapid.SampledFrom([]byte(base62)),
+			rapid.Byte(),
+		).Filter(
+			func(b byte) bool { return b != good[at] },
+		).Draw(
+			t,
+			"other",
+		)
 		bad := good[:at] + string([]byte{other}) + good[at+1:]
 		if _, err := auth.ParseSecret(bad); err == nil {
 			t.Fatalf("%q passes for %q", bad, good)
@@ -131,7 +139,19 @@ func TestSecretsStayHidden(t *testing.T) {
 	for _, h := range []slog.Handler{slog.NewJSONHandler(&log, nil), slog.NewTextHandler(&log, nil)} {
 		slog.New(h).Info("key", "key", s, "keys", []auth.Secret{s}, "in", struct{ K auth.Secret }{s})
 	}
-	shown := fmt.Sprintf("%v %+v %#v %s %q %x %v %+v", s, s, s, s, s, s, []auth.Secret{s}, struct{ K auth.Secret }{s}) + string(encoded) + log.String()
+	shown := fmt.Sprintf(
+		"%v %+v %#v %s %q %x %v %+v",
+		s,
+		s,
+		s,
+		s,
+		s,
+		s,
+		[]auth.Secret{s},
+		struct{ K auth.Secret }{s},
+	) + string(
+		encoded,
+	) + log.String()
 	if strings.Contains(shown, s.Reveal()[4:]) || strings.Contains(shown, fmt.Sprintf("%x", s.Reveal()[4:])) {
 		t.Errorf("the key shows: %s", shown)
 	}
@@ -144,7 +164,11 @@ func TestPeppers(t *testing.T) {
 		"short":          {a[:31], "", "HUB_KEY_PEPPER has 31 characters"},
 		"short previous": {a, b[:31], "HUB_KEY_PEPPER_PREVIOUS has 31 characters"},
 	} {
-		if _, err := auth.NewPeppers(c.current, c.previous); err == nil || !strings.Contains(err.Error(), c.err) || strings.Contains(err.Error(), a[:8]) {
+		if _, err := auth.NewPeppers(
+			c.current,
+			c.previous,
+		); err == nil || !strings.Contains(err.Error(), c.err) ||
+			strings.Contains(err.Error(), a[:8]) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

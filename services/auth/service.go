@@ -25,8 +25,8 @@ const (
 	pageSize = 200
 )
 
-// Sealed is a key with its hash, as the store keeps it.
-type Sealed struct {
+// HashedKey is a key with its hash, as the store keeps it.
+type HashedKey struct {
 	Key
 	Hash Hash
 }
@@ -35,16 +35,16 @@ type Sealed struct {
 type Change struct {
 	Key Key
 	// Successor is a key to add, if any.
-	Successor *Sealed
+	Successor *HashedKey
 	Audit     audit.Entry
 }
 
 // Store keeps keys. Its errors are faults; E_NOT_FOUND for an id that it does not have.
 type Store interface {
 	// Add commits a new key together with its audit entry; E_CONFLICT when its id is taken.
-	Add(ctx context.Context, k Sealed, e audit.Entry) error
+	Add(ctx context.Context, k HashedKey, e audit.Entry) error
 	// Find returns the key that has one of the hashes.
-	Find(ctx context.Context, hashes []Hash) (k Sealed, found bool, err error)
+	Find(ctx context.Context, hashes []Hash) (k HashedKey, found bool, err error)
 	Get(ctx context.Context, id string, e audit.Entry) (Key, error)
 	// Chain returns the ids of the rotations that a key is part of, oldest first.
 	Chain(ctx context.Context, id string) ([]string, error)
@@ -102,6 +102,7 @@ func (s *Service) Verify(ctx context.Context, text string) (Key, error) {
 	return k.Key, nil
 }
 
+// touch notes that a key was used. That it fails costs a warning and no call.
 func (s *Service) touch(ctx context.Context, k Key) {
 	now := s.c.Now()
 	if k.Status(now) != Active || k.LastUsedAt != nil && now.Sub(*k.LastUsedAt) < touchEvery {
@@ -116,16 +117,16 @@ func (s *Service) touch(ctx context.Context, k Key) {
 
 // Issue makes a key. This is the only time that it can be revealed.
 func (s *Service) Issue(ctx context.Context, in Issue) (Key, Secret, error) {
-	sealed, secret, err := s.seal(in.ID, func(id string, secret Secret, pepperID string) (Key, error) {
+	hashed, secret, err := s.newHashedKey(in.ID, func(id string, secret Secret, pepperID string) (Key, error) {
 		return newKey(id, in, secret, pepperID, actor(ctx), s.now())
 	})
 	if err != nil {
 		return Key{}, Secret{}, err
 	}
-	if err := s.c.Store.Add(ctx, sealed, s.entry(ctx, "apikey.issue", issued(sealed.Key))); err != nil {
+	if err := s.c.Store.Add(ctx, hashed, s.entry(ctx, "apikey.issue", issueDetail(hashed.Key))); err != nil {
 		return Key{}, Secret{}, err
 	}
-	return sealed.Key, secret, nil
+	return hashed.Key, secret, nil
 }
 
 // Get returns a key and the ids of its rotations, oldest first.
@@ -140,7 +141,7 @@ func (s *Service) Get(ctx context.Context, id string) (Key, []string, error) {
 
 // List returns a page of keys, newest first, and the id after which the next page begins, empty after the last.
 func (s *Service) List(ctx context.Context, f KeyFilter) (page []Key, next string, err error) {
-	f.Search, f.At, f.Limit = searched(f.Search), s.now(), cmp.Or(f.Limit, pageSize)+1
+	f.Search, f.At, f.Limit = searchTerm(f.Search), s.now(), cmp.Or(f.Limit, pageSize)+1
 	e := s.entry(ctx, "apikey.list", map[string]any{"after": f.After, "search": f.Search, "status": f.Status})
 	page, err = s.c.Store.List(ctx, f, e)
 	if err != nil {
@@ -181,17 +182,17 @@ type Rotation struct {
 func (s *Service) Rotate(ctx context.Context, id string, overlap time.Duration) (Rotation, error) {
 	var r Rotation
 	err := s.c.Store.Change(ctx, id, func(k Key) (Change, error) {
-		sealed, secret, err := s.seal("", func(next string, secret Secret, pepperID string) (successor Key, err error) {
+		hashed, secret, err := s.newHashedKey("", func(next string, secret Secret, pepperID string) (successor Key, err error) {
 			r.Old, successor, err = k.rotate(next, secret, pepperID, actor(ctx), overlap, s.now())
 			return successor, err
 		})
 		if err != nil {
 			return Change{}, err
 		}
-		r.Successor, r.Secret = sealed.Key, secret
-		detail := issued(sealed.Key)
+		r.Successor, r.Secret = hashed.Key, secret
+		detail := issueDetail(hashed.Key)
 		detail["rotated_from"], detail["old_expires_at"] = id, r.Old.ExpiresAt
-		return Change{Key: r.Old, Successor: &sealed, Audit: s.entry(ctx, "apikey.rotate", detail)}, nil
+		return Change{Key: r.Old, Successor: &hashed, Audit: s.entry(ctx, "apikey.rotate", detail)}, nil
 	})
 	if err != nil {
 		return Rotation{}, err
@@ -228,6 +229,7 @@ func (s *Service) change(ctx context.Context, id string, decide func(Key) (Chang
 	return changed, nil
 }
 
+// notify tells the gateways that a key has changed.
 func (s *Service) notify(ctx context.Context, id string) {
 	if s.c.Notices != nil {
 		s.c.Notices.Changed(ctx, id)
@@ -237,34 +239,35 @@ func (s *Service) notify(ctx context.Context, id string) {
 // NewKeyID draws the id of a key that is yet to be issued.
 func (s *Service) NewKeyID() (string, error) { return newID("ak_", s.c.Now()) }
 
-// seal draws a key, and its id where there is none yet, and hashes it.
-func (s *Service) seal(id string, fill func(id string, secret Secret, pepperID string) (Key, error)) (Sealed, Secret, error) {
+// newHashedKey draws a key, and its id where there is none yet, and hashes it.
+func (s *Service) newHashedKey(id string, fill func(id string, secret Secret, pepperID string) (Key, error)) (HashedKey, Secret, error) {
 	if len(s.c.Peppers.all) == 0 {
-		return Sealed{}, Secret{}, fault.New(fault.Validation, "a key cannot be made without a pepper")
+		return HashedKey{}, Secret{}, fault.New(fault.Validation, "a key cannot be made without a pepper")
 	}
 	if id == "" {
 		var err error
 		if id, err = s.NewKeyID(); err != nil {
-			return Sealed{}, Secret{}, err
+			return HashedKey{}, Secret{}, err
 		}
 	}
 	secret := NewSecret()
 	k, err := fill(id, secret, s.c.Peppers.all[0].id)
 	if err != nil {
-		return Sealed{}, Secret{}, err
+		return HashedKey{}, Secret{}, err
 	}
-	return Sealed{k, s.c.Peppers.hashes(secret)[0]}, secret, nil
+	return HashedKey{k, s.c.Peppers.hashes(secret)[0]}, secret, nil
 }
 
 // now is the time that goes into the store: what is answered is what can be read back.
 func (s *Service) now() time.Time { return s.c.Now().UTC().Truncate(time.Millisecond) }
 
+// entry is the audit entry of what the caller does.
 func (s *Service) entry(ctx context.Context, operation string, detail map[string]any) audit.Entry {
 	return audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: operation, Outcome: audit.OK, Count: 1, Detail: detail}
 }
 
-// issued is what the audit log keeps of a new key.
-func issued(k Key) map[string]any {
+// issueDetail is what the audit log keeps of a new key.
+func issueDetail(k Key) map[string]any {
 	return map[string]any{"id": k.ID, "name": k.Name, "service": k.Service, "scopes": k.Scopes, "limits": k.Limits,
 		"expires_at": k.ExpiresAt, "pepper_id": k.PepperID}
 }

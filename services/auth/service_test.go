@@ -69,7 +69,7 @@ type counting struct {
 	finds, touchs int
 }
 
-func (c *counting) Find(ctx context.Context, h []auth.Hash) (auth.Sealed, bool, error) {
+func (c *counting) Find(ctx context.Context, h []auth.Hash) (auth.HashedKey, bool, error) {
 	c.mu.Lock()
 	c.finds++
 	c.mu.Unlock()
@@ -143,7 +143,10 @@ func (d *desk) audit(t *testing.T) []auditRow {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	rows, err := conn.Query(t.Context(), `SELECT tool, outcome, service, external_user_id, request_id, count, detail FROM audit.calls ORDER BY at, tool`)
+	rows, err := conn.Query(
+		t.Context(),
+		`SELECT tool, outcome, service, external_user_id, request_id, count, detail FROM audit.calls ORDER BY at, tool`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,9 +161,21 @@ func TestIssue(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	k, secret := d.issue(t)
-	want := auth.Key{ID: k.ID, Name: "agent", Service: k.ID, Head: secret.Head(), Tail: secret.Tail(), PepperID: d.config.Peppers.IDs()[0],
-		Scopes: []string{"explore", "query"}, Limits: auth.Limits{UserPerMinute: 120, UserBurst: 60, ServicePerMinute: 1200, ServiceBurst: 300},
-		CreatedBy: "ada", CreatedAt: d.clock.Now()}
+	want := auth.Key{
+		ID:       k.ID,
+		Name:     "agent",
+		Service:  k.ID,
+		Head:     secret.Head(),
+		Tail:     secret.Tail(),
+		PepperID: d.config.Peppers.IDs()[0],
+		Scopes: []string{
+			"explore",
+			"query",
+		},
+		Limits:    auth.Limits{UserPerMinute: 120, UserBurst: 60, ServicePerMinute: 1200, ServiceBurst: 300},
+		CreatedBy: "ada",
+		CreatedAt: d.clock.Now(),
+	}
 	if !reflect.DeepEqual(k, want) {
 		t.Errorf("issued %+v, want %+v", k, want)
 	}
@@ -171,7 +186,13 @@ func TestIssue(t *testing.T) {
 		t.Errorf("verified %+v, want %+v", got, want)
 	}
 	full, _ := d.issue(t, func(in *auth.Issue) {
-		*in = auth.Issue{Name: "한국 에이전트", Scopes: auth.Scopes(), Service: "crm-bot", Lifetime: 90 * 24 * time.Hour, Limits: auth.Limits{UserPerMinute: 6_000_000, UserBurst: 100_000, ServicePerMinute: 1, ServiceBurst: 2}}
+		*in = auth.Issue{
+			Name:     "한국 에이전트",
+			Scopes:   auth.Scopes(),
+			Service:  "crm-bot",
+			Lifetime: 90 * 24 * time.Hour,
+			Limits:   auth.Limits{UserPerMinute: 6_000_000, UserBurst: 100_000, ServicePerMinute: 1, ServiceBurst: 2},
+		}
 	})
 	got, chain, err := d.Get(d.ctx, full.ID)
 	if err != nil || !reflect.DeepEqual(chain, []string{full.ID}) || !reflect.DeepEqual(got, full) || got.Service != "crm-bot" ||
@@ -194,15 +215,18 @@ func TestIssueRefuses(t *testing.T) {
 		"bidi override":   {func(in *auth.Issue) { in.Name = "a\u202eb" }, "name must be"},
 		"not UTF-8":       {func(in *auth.Issue) { in.Name = "a\xff" }, "name must be"},
 		"no scopes":       {func(in *auth.Issue) { in.Scopes = nil }, "at least one scope"},
-		"unknown scope":   {func(in *auth.Issue) { in.Scopes = []string{"query", "admin"} }, `unknown scope "admin"; the scopes are explore, sql, query, author, control, admin:read, admin:write`},
-		"empty scope":     {func(in *auth.Issue) { in.Scopes = []string{"query", ""} }, `unknown scope ""`},
-		"service":         {func(in *auth.Issue) { in.Service = "a b" }, "service must be"},
-		"long service":    {func(in *auth.Issue) { in.Service = strings.Repeat("a", 101) }, "service must be"},
-		"past":            {func(in *auth.Issue) { in.Lifetime = -time.Hour }, "expires must be"},
-		"too soon":        {func(in *auth.Issue) { in.Lifetime = time.Second }, "expires must be"},
-		"too late":        {func(in *auth.Issue) { in.Lifetime = 11 * 366 * 24 * time.Hour }, "expires must be"},
-		"no limit":        {func(in *auth.Issue) { in.Limits = auth.DefaultLimits(); in.Limits.UserBurst = 0 }, "user-burst must be between 1 and 10000000"},
-		"high limit":      {func(in *auth.Issue) { in.Limits = auth.DefaultLimits(); in.Limits.ServicePerMinute = 10_000_001 }, "service-per-minute must be"},
+		"unknown scope": {func(in *auth.Issue) { in.Scopes = []string{"query", "admin"} },
+			`unknown scope "admin"; the scopes are explore, sql, query, author, control, admin:read, admin:write`},
+		"empty scope":  {func(in *auth.Issue) { in.Scopes = []string{"query", ""} }, `unknown scope ""`},
+		"service":      {func(in *auth.Issue) { in.Service = "a b" }, "service must be"},
+		"long service": {func(in *auth.Issue) { in.Service = strings.Repeat("a", 101) }, "service must be"},
+		"past":         {func(in *auth.Issue) { in.Lifetime = -time.Hour }, "expires must be"},
+		"too soon":     {func(in *auth.Issue) { in.Lifetime = time.Second }, "expires must be"},
+		"too late":     {func(in *auth.Issue) { in.Lifetime = 11 * 366 * 24 * time.Hour }, "expires must be"},
+		"no limit": {func(in *auth.Issue) { in.Limits = auth.DefaultLimits(); in.Limits.UserBurst = 0 },
+			"user-burst must be between 1 and 10000000"},
+		"high limit": {func(in *auth.Issue) { in.Limits = auth.DefaultLimits(); in.Limits.ServicePerMinute = 10_000_001 },
+			"service-per-minute must be"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := auth.Issue{Name: "agent", Scopes: []string{"query"}}
@@ -212,7 +236,11 @@ func TestIssueRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := d.Issue(t.Context(), auth.Issue{Name: "agent", Scopes: []string{"query"}}); !fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), "actor") {
+	if _, _, err := d.Issue(
+		t.Context(),
+		auth.Issue{Name: "agent", Scopes: []string{"query"}},
+	); !fault.Is(err, fault.Validation) ||
+		!strings.Contains(err.Error(), "actor") {
 		t.Errorf("nobody issued a key: %v", err)
 	}
 	_, _, err := d.Issue(d.ctx, auth.Issue{Service: "!"})
@@ -261,7 +289,7 @@ type confused struct {
 	hashes []auth.Hash
 }
 
-func (c confused) Find(ctx context.Context, _ []auth.Hash) (auth.Sealed, bool, error) {
+func (c confused) Find(ctx context.Context, _ []auth.Hash) (auth.HashedKey, bool, error) {
 	return c.Store.Find(ctx, c.hashes)
 }
 
@@ -330,7 +358,10 @@ func TestRotate(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := r.Successor
-	if n.ID == k.ID || n.Name != k.Name || n.Service != k.Service || n.Limits != k.Limits || !slices.Equal(n.Scopes, k.Scopes) || n.RotatedFrom != k.ID || !n.ExpiresAt.Equal(now.Add(lifetime)) || !n.CreatedAt.Equal(now) {
+	if n.ID == k.ID || n.Name != k.Name || n.Service != k.Service || n.Limits != k.Limits || !slices.Equal(n.Scopes, k.Scopes) ||
+		n.RotatedFrom != k.ID ||
+		!n.ExpiresAt.Equal(now.Add(lifetime)) ||
+		!n.CreatedAt.Equal(now) {
 		t.Errorf("successor %+v of %+v", n, k)
 	}
 	if r.Old.RotatedTo != n.ID || !r.Old.ExpiresAt.Equal(now.Add(24*time.Hour)) || !slices.Equal(r.Chain, []string{k.ID, n.ID}) {
@@ -635,10 +666,22 @@ func TestEverythingIsAudited(t *testing.T) {
 			t.Errorf("row %+v", row)
 		}
 	}
-	if want := []string{"apikey.issue", "apikey.scopes", "apikey.rotate", "apikey.revoke", "apikey.show", "apikey.list"}; !slices.Equal(tools, want) {
+	if want := []string{
+		"apikey.issue",
+		"apikey.scopes",
+		"apikey.rotate",
+		"apikey.revoke",
+		"apikey.show",
+		"apikey.list",
+	}; !slices.Equal(
+		tools,
+		want,
+	) {
 		t.Fatalf("audited %v, want %v", tools, want)
 	}
-	if rows[0].Detail["id"] != k.ID || rows[2].Detail["rotated_from"] != k.ID || rows[2].Detail["id"] != r.Successor.ID || rows[3].Detail["reason"] != "over" || rows[5].Count != 2 {
+	if rows[0].Detail["id"] != k.ID || rows[2].Detail["rotated_from"] != k.ID || rows[2].Detail["id"] != r.Successor.ID ||
+		rows[3].Detail["reason"] != "over" ||
+		rows[5].Count != 2 {
 		t.Errorf("rows %+v", rows)
 	}
 	// A refused change leaves no trace and no half of itself.
@@ -680,7 +723,8 @@ func TestNothingWithoutItsAuditRow(t *testing.T) {
 	_, scopesErr := d.Rescope(d.ctx, k.ID, []string{"sql"})
 	_, rotateErr := d.Rotate(d.ctx, k.ID, 0)
 	_, _, showErr := d.Get(d.ctx, k.ID)
-	for name, err := range map[string]error{"issue": issueErr, "revoke": revokeErr, "scopes": scopesErr, "rotate": rotateErr, "show": showErr} {
+	for name, err := range map[string]error{"issue": issueErr, "revoke": revokeErr, "scopes": scopesErr, "rotate": rotateErr,
+		"show": showErr} {
 		if err == nil {
 			t.Errorf("%s went through", name)
 		}

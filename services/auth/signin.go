@@ -102,7 +102,7 @@ func (p *People) authenticate(ctx context.Context, email, password string, b Bro
 	if err != nil {
 		return User{}, false, err
 	}
-	defer admitted.turn.End()
+	defer admitted.permit.Release()
 	u, found, err := p.c.Store.UserByEmail(ctx, email)
 	if err != nil {
 		p.giveBack(ctx, admitted.taken)
@@ -117,7 +117,7 @@ func (p *People) authenticate(ctx context.Context, email, password string, b Bro
 		hash = ""
 	}
 	ok, outdated, err := p.passwords.check(password, hash)
-	admitted.turn.End() // what is left to do takes no core, and may wait for the store
+	admitted.permit.Release() // what is left to do takes no core, and may wait for the store
 	if err != nil {
 		p.giveBack(ctx, admitted.taken)
 		return User{}, false, err
@@ -133,7 +133,7 @@ func (p *People) authenticate(ctx context.Context, email, password string, b Bro
 		record(fault.AuthInvalid, why)
 		return User{}, false, refused()
 	}
-	admitted.turn.Forgive()
+	admitted.permit.Forgive()
 	p.giveBack(ctx, admitted.taken)
 	return u, outdated, nil
 }
@@ -194,6 +194,7 @@ func (p *People) SignInVerified(ctx context.Context, email, name string, roles [
 	return p.open(ctx, u, b, ByOIDC)
 }
 
+// actorOIDC is the caller of what the log-in provider decides, such as a user's roles.
 func actorOIDC(ctx context.Context) caller.Caller {
 	c := caller.From(ctx)
 	c.HubUser, c.Service, c.ExternalUserID = "", "oidc", "oidc"

@@ -192,7 +192,10 @@ func TestSingleSignOn(t *testing.T) {
 		t.Errorf("no way to the provider: %s", page)
 	}
 	start, cookies := h.begin(t, "/drafts")
-	if q, _ := url.Parse(start); q.Query().Get("code_challenge_method") != "S256" || q.Query().Get("nonce") == "" || q.Query().Get("state") == "" {
+	if q, _ := url.Parse(
+		start,
+	); q.Query().Get("code_challenge_method") != "S256" || q.Query().Get("nonce") == "" ||
+		q.Query().Get("state") == "" {
 		t.Errorf("%s", start)
 	}
 	q := atProvider(t, start, ada)
@@ -207,9 +210,15 @@ func TestSingleSignOn(t *testing.T) {
 	if res, _ := h.finish(t, cookies, q); res.StatusCode != 401 || cookie(res, "__Host-hub") != nil {
 		t.Errorf("the same code again: %d", res.StatusCode)
 	}
-	for name, login := range map[string]string{"unknown": "nobody@example.com", "not verified": "unverified+" + ada, "disabled": "gone@example.com"} {
+	for name, login := range map[string]string{"unknown": "nobody@example.com", "not verified": "unverified+" + ada,
+		"disabled": "gone@example.com"} {
 		start, cookies := h.begin(t, "/")
-		if res, page := h.finish(t, cookies, atProvider(t, start, login)); res.StatusCode != 401 || cookie(res, "__Host-hub") != nil || !strings.Contains(page, `role="alert"`) {
+		if res, page := h.finish(
+			t,
+			cookies,
+			atProvider(t, start, login),
+		); res.StatusCode != 401 || cookie(res, "__Host-hub") != nil ||
+			!strings.Contains(page, `role="alert"`) {
 			t.Errorf("%s: %d", name, res.StatusCode)
 		}
 	}
@@ -230,20 +239,26 @@ func TestSingleSignOn(t *testing.T) {
 		query   func(url.Values)
 		status  int
 	}{
-		"another browser":    {func() string { start, _ = h.begin(t, "/"); return "x=1" }, func(url.Values) {}, 400},
-		"another state":      {func() string { start, cookies = h.begin(t, "/"); return cookies }, func(q url.Values) { q.Set("state", "x") }, 400},
-		"another nonce":      {func() string { return tampered(func(f *auth.Flow) { f.Nonce = "x" }) }, func(url.Values) {}, 401},
-		"another verifier":   {func() string { return tampered(func(f *auth.Flow) { f.Verifier = strings.Repeat("x", 43) }) }, func(url.Values) {}, 401},
-		"another code":       {func() string { start, cookies = h.begin(t, "/"); return cookies }, func(q url.Values) { q.Set("code", "x") }, 401},
-		"another issuer":     {func() string { start, cookies = h.begin(t, "/"); return cookies }, func(q url.Values) { q.Set("iss", "https://evil.example") }, 401},
-		"refused there":      {func() string { start, cookies = h.begin(t, "/"); return cookies }, func(q url.Values) { q.Set("error", "access_denied") }, 401},
+		"another browser": {func() string { start, _ = h.begin(t, "/"); return "x=1" }, func(url.Values) {}, 400},
+		"another state": {func() string { start, cookies = h.begin(t, "/"); return cookies }, func(q url.Values) { q.Set("state", "x") },
+			400},
+		"another nonce": {func() string { return tampered(func(f *auth.Flow) { f.Nonce = "x" }) }, func(url.Values) {}, 401},
+		"another verifier": {func() string { return tampered(func(f *auth.Flow) { f.Verifier = strings.Repeat("x", 43) }) },
+			func(url.Values) {}, 401},
+		"another code": {func() string { start, cookies = h.begin(t, "/"); return cookies }, func(q url.Values) { q.Set("code", "x") },
+			401},
+		"another issuer": {func() string { start, cookies = h.begin(t, "/"); return cookies },
+			func(q url.Values) { q.Set("iss", "https://evil.example") }, 401},
+		"refused there": {func() string { start, cookies = h.begin(t, "/"); return cookies },
+			func(q url.Values) { q.Set("error", "access_denied") }, 401},
 		"foreign next, kept": {func() string { return tampered(func(f *auth.Flow) { f.Next = "//evil.example" }) }, func(url.Values) {}, 303},
 	} {
 		cookies := c.cookies()
 		q := atProvider(t, start, ada)
 		c.query(q)
 		res, _ := h.finish(t, cookies, q)
-		if res.StatusCode != c.status || (cookie(res, "__Host-hub") != nil) != (c.status == 303) || c.status == 303 && res.Header.Get("Location") != "/" {
+		if res.StatusCode != c.status || (cookie(res, "__Host-hub") != nil) != (c.status == 303) ||
+			c.status == 303 && res.Header.Get("Location") != "/" {
 			t.Errorf("%s: %d %v", name, res.StatusCode, res.Header)
 		}
 	}
@@ -273,12 +288,17 @@ func TestSingleSignOnWithRoles(t *testing.T) {
 		}
 		return r.User.Email + " " + strings.Join(r.User.Roles, ",")
 	}
-	for login, want := range map[string]string{ada: ada + " reviewer", "new@example.com": "new@example.com reviewer", "boss+chief@example.com": "chief@example.com admin", "none+other@example.com": "401"} {
+	for login, want := range map[string]string{ada: ada + " reviewer", "new@example.com": "new@example.com reviewer",
+		"boss+chief@example.com": "chief@example.com admin", "none+other@example.com": "401"} {
 		if got := roles(login); got != want {
 			t.Errorf("%s: %s, want %s", login, got, want)
 		}
 	}
-	if got := h.query(t, `SELECT string_agg(tool || ' ' || service, ',' ORDER BY tool) FROM audit.calls WHERE tool IN ('user.roles', 'user.add') AND service = 'oidc'`); got != "user.add oidc,user.add oidc,user.roles oidc" {
+	if got := h.query(
+		t,
+		`SELECT string_agg(tool || ' ' || service, ',' ORDER BY tool) FROM audit.calls WHERE tool IN ('user.roles', 'user.add') `+
+			`AND service = 'oidc'`,
+	); got != "user.add oidc,user.add oidc,user.roles oidc" {
 		t.Errorf("audit %s", got)
 	}
 }
@@ -286,8 +306,10 @@ func TestSingleSignOnWithRoles(t *testing.T) {
 func TestSingleSignOnConfiguration(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*oidc.Config){
-		"no public URL": func(c *oidc.Config) { c.PublicURL = "" }, "a path": func(c *oidc.Config) { c.PublicURL = "https://x.example/hub" }, "no scheme": func(c *oidc.Config) { c.PublicURL = "x.example" },
-		"no client": func(c *oidc.Config) { c.ClientID = "" }, "issuer": func(c *oidc.Config) { c.Issuer = "x" }, "claim alone": func(c *oidc.Config) { c.RolesClaim = "groups" },
+		"no public URL": func(c *oidc.Config) { c.PublicURL = "" }, "a path": func(c *oidc.Config) { c.PublicURL = "https://x.example/hub" },
+		"no scheme": func(c *oidc.Config) { c.PublicURL = "x.example" },
+		"no client": func(c *oidc.Config) { c.ClientID = "" }, "issuer": func(c *oidc.Config) { c.Issuer = "x" },
+		"claim alone": func(c *oidc.Config) { c.RolesClaim = "groups" },
 		"roles alone": func(c *oidc.Config) { c.Roles = map[string]string{"a": "admin"} },
 		"unknown role": func(c *oidc.Config) {
 			c.RolesClaim, c.Roles = "groups", map[string]string{"a": "admin", "b": "reviwer"}

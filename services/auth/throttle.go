@@ -11,7 +11,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/services/auth/turns"
+	"hub.internal/services/auth/bulkhead"
 )
 
 // Throttle says how often something may fail: Burst times at once, and once in Every after that.
@@ -59,6 +59,7 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
+// accountBucket counts all failures of an account, from wherever they come.
 func accountBucket(email string) Bucket {
 	return Bucket{"account " + digest(account(email)), AccountThrottle}
 }
@@ -77,14 +78,17 @@ func networkBuckets(networks []string, prefix string, t Throttle, times int) (al
 	return all
 }
 
+// throttledNetworks are the buckets of a client's networks.
 func throttledNetworks(networks []string) []Bucket {
 	return networkBuckets(networks, "network ", NetworkThrottle, 4)
 }
 
+// placeBuckets are the buckets of an account tried from these networks.
 func placeBuckets(email string, networks []string) []Bucket {
 	return networkBuckets(networks, accountBucket(email).Name+" ", PlaceThrottle, 2)
 }
 
+// firstBuckets are the buckets of the one try that a network has at an account which is under attack.
 func firstBuckets(email string, networks []string) []Bucket {
 	return networkBuckets(networks, accountBucket(email).Name+" first ", FirstThrottle, 2)
 }
@@ -141,11 +145,11 @@ func (p *People) takeNetworks(ctx context.Context, networks []string) ([]Bucket,
 type admission struct {
 	// taken is what is given back if the try does not fail.
 	taken []Bucket
-	// turn is the one to have a password hashed. It is to be ended.
-	turn *turns.Turn
+	// permit is the one to have a password hashed. It is to be ended.
+	permit *bulkhead.Permit
 }
 
-// admit lets a try to sign in wait for its turn, and takes what the try costs. Unknown browsers
+// admit lets a try to sign in wait for its permit, and takes what the try costs. Unknown browsers
 // pay for their network first, and do not get it back when the account refuses them.
 func (p *People) admit(ctx context.Context, email string, b Browser) (a admission, err error) {
 	taken, known, err := p.takeKnown(ctx, b, func(owner, browser string) (Bucket, bool) {
@@ -157,12 +161,12 @@ func (p *People) admit(ctx context.Context, email string, b Browser) (a admissio
 	if known {
 		return p.admitKnown(ctx, taken)
 	}
-	// Whoever has to wait in any case, or finds no turn, costs the store nothing.
+	// Whoever has to wait in any case, or finds no permit, costs the store nothing.
 	networks := caller.Networks(b.Address)
 	if err := p.mustWait(networks); err != nil {
 		return admission{}, err
 	}
-	if a.turn, err = p.passwords.wait(ctx, turns.Stranger(networks)); err != nil {
+	if a.permit, err = p.passwords.wait(ctx, bulkhead.Stranger(networks)); err != nil {
 		return admission{}, err
 	}
 	if a.taken, err = p.takeNetworks(ctx, networks); err == nil {
@@ -170,20 +174,20 @@ func (p *People) admit(ctx context.Context, email string, b Browser) (a admissio
 		a.taken = append(a.taken, taken...)
 	}
 	if err != nil {
-		a.turn.End()
+		a.permit.Release()
 		return admission{}, err
 	}
 	return a, nil
 }
 
-// admitKnown waits for the turn of somebody who has paid from an allowance that nobody else can use up.
+// admitKnown waits for the permit of somebody who has paid from an allowance that nobody else can use up.
 func (p *People) admitKnown(ctx context.Context, taken []Bucket) (admission, error) {
-	turn, err := p.passwords.wait(ctx, turns.Known(taken[0].Name))
+	permit, err := p.passwords.wait(ctx, bulkhead.Known(taken[0].Name))
 	if err != nil {
 		p.giveBack(ctx, taken)
 		return admission{}, err
 	}
-	return admission{taken, turn}, nil
+	return admission{taken, permit}, nil
 }
 
 // takeAccount takes what a try costs at an account. When the account has nothing left for networks that have failed, one
@@ -250,12 +254,14 @@ type throttled struct {
 	until map[string]time.Time
 }
 
+// wait is for how long a bucket is known to be empty; 0 when the store has to be asked.
 func (t *throttled) wait(name string, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return max(t.until[name].Sub(now), 0)
 }
 
+// remember notes for how long a bucket is empty, so that the store is spared.
 func (t *throttled) remember(name string, now time.Time, wait time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

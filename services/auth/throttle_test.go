@@ -28,7 +28,8 @@ func (h *hall) try(t *testing.T, email, pass string, b auth.Browser) (fault.Code
 		return "", in.Known.Reveal()
 	}
 	f := fault.From(err)
-	if f.Code == fault.RateLimit && (f.RetryAfter <= 0 || f.RetryAfter > auth.PlaceThrottle.Every || !strings.HasPrefix(f.Message, "Too many failed tries. Wait for ")) {
+	if f.Code == fault.RateLimit &&
+		(f.RetryAfter <= 0 || f.RetryAfter > auth.PlaceThrottle.Every || !strings.HasPrefix(f.Message, "Too many failed tries. Wait for ")) {
 		t.Errorf("retry after %v: %s", f.RetryAfter, f.Message)
 	}
 	return f.Code, b.Known
@@ -102,7 +103,8 @@ func TestAttackersKeepNobodyOut(t *testing.T) {
 		h.clock.Advance(auth.PlaceThrottle.Every)
 	}
 	// For as long as they like: what they may all try does not use up what comes back meanwhile.
-	if attackers*auth.PlaceThrottle.Burst >= auth.AccountThrottle.Burst || attackers*auth.AccountThrottle.Every >= auth.PlaceThrottle.Every {
+	if attackers*auth.PlaceThrottle.Burst >= auth.AccountThrottle.Burst ||
+		attackers*auth.AccountThrottle.Every >= auth.PlaceThrottle.Every {
 		t.Errorf("ten attackers use up an account: %v, %v", auth.PlaceThrottle, auth.AccountThrottle)
 	}
 	if most := attackers * (auth.PlaceThrottle.Burst + hours*4); judged > most || judged < most/2 {
@@ -170,7 +172,8 @@ func TestOwnersComeInThroughTheCrowd(t *testing.T) {
 						judged++
 					}
 				}
-				if most := auth.AccountThrottle.Burst; judged > most || name == "a home line of IPv6" && judged > 2*auth.PlaceThrottle.Burst {
+				if most := auth.AccountThrottle.Burst; judged > most ||
+					name == "a home line of IPv6" && judged > 2*auth.PlaceThrottle.Burst {
 					t.Errorf("%d tries of a crowd were judged", judged)
 				}
 			}
@@ -256,7 +259,9 @@ func TestThousandsOfTries(t *testing.T) {
 	h.add(t, ada)
 	store, log := &asked{UserStore: h.store}, &shelf{}
 	tally := audit.NewTally(log, "session.refused")
-	people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Refused: tally, Now: h.clock.Now, Logger: slog.New(slog.DiscardHandler)}.Cheap())
+	people, err := auth.NewPeople(
+		auth.PeopleConfig{Store: store, Refused: tally, Now: h.clock.Now, Logger: slog.New(slog.DiscardHandler)}.Cheap(),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +294,8 @@ func TestThousandsOfTries(t *testing.T) {
 	if err := tally.Run(ended); err != nil {
 		t.Fatal(err)
 	}
-	if len(log.rows) != 1 || log.rows[0].Count != tries+2-20 || log.rows[0].Tool != "session.refused" || log.rows[0].Caller.ExternalUserID != "" {
+	if len(log.rows) != 1 || log.rows[0].Count != tries+2-20 || log.rows[0].Tool != "session.refused" ||
+		log.rows[0].Caller.ExternalUserID != "" {
 		t.Errorf("%+v", log.rows)
 	}
 	if n := h.query(t, `SELECT count(*)::text FROM audit.calls WHERE tool = 'session.start'`); n != "21" { // bob's other household, too
@@ -323,12 +329,17 @@ func TestKnownBrowser(t *testing.T) {
 		t.Error("the browser of a log-in is not known")
 	}
 	_, bobs := h.try(t, "bob@example.com", password, from("198.51.100.1"))
-	for name, other := range map[string]string{"none": "", "nonsense": "x", "too much": strings.Repeat("x", 10_000), "no text": "\xff\x00", "a guess": strings.Repeat("A", 43), "somebody else's": bobs} {
+	for name, other := range map[string]string{"none": "", "nonsense": "x", "too much": strings.Repeat("x", 10_000), "no text": "\xff\x00",
+		"a guess": strings.Repeat("A", 43), "somebody else's": bobs} {
 		if knows(ada, other) {
 			t.Errorf("%s is known", name)
 		}
 	}
-	dump := h.query(t, `SELECT string_agg(b::text, ' ') || (SELECT string_agg(c::text, '') FROM audit.calls c) || (SELECT string_agg(t::text, '') FROM auth.throttles t) FROM auth.browsers b`)
+	dump := h.query(
+		t,
+		`SELECT string_agg(b::text, ' ') || (SELECT string_agg(c::text, '') FROM audit.calls c) || (SELECT string_agg(t::text, '') `+
+			`FROM auth.throttles t) FROM auth.browsers b`,
+	)
 	if strings.Contains(dump, known) || strings.Contains(h.log.String(), known) {
 		t.Error("the store or the log holds what a browser is known by")
 	}
@@ -337,7 +348,13 @@ func TestKnownBrowser(t *testing.T) {
 		t.Error("no rotation")
 	}
 	// Somebody else signs in with the same browser: hers is not taken from her.
-	if _, mixed := h.try(t, "bob@example.com", password, auth.Browser{Address: "198.51.100.1", Known: next}); !knows(ada, next) || knows(ada, mixed) {
+	if _, mixed := h.try(
+		t,
+		"bob@example.com",
+		password,
+		auth.Browser{Address: "198.51.100.1", Known: next},
+	); !knows(ada, next) ||
+		knows(ada, mixed) {
 		t.Error("another user's log-in has changed whose browser it is")
 	}
 	h.clock.Advance(180*24*time.Hour - time.Millisecond)
@@ -359,13 +376,20 @@ func TestKnownBrowser(t *testing.T) {
 	if knows(ada, first) || !knows(ada, next) {
 		t.Error("not the latest ten are known")
 	}
-	if n := h.query(t, `SELECT count(*)::text FROM auth.browsers b JOIN auth.users u ON u.id = b.user_id WHERE u.email = $1`, ada); n != fmt.Sprint(auth.KnownBrowsers) {
+	if n := h.query(
+		t,
+		`SELECT count(*)::text FROM auth.browsers b JOIN auth.users u ON u.id = b.user_id WHERE u.email = $1`,
+		ada,
+	); n != fmt.Sprint(
+		auth.KnownBrowsers,
+	) {
 		t.Errorf("%s browsers are known", n)
 	}
 	if _, err := h.SetPassword(h.ctx, ada, "another good password"); err != nil {
 		t.Fatal(err)
 	}
-	if knows(ada, next) || h.query(t, `SELECT count(*)::text FROM auth.browsers b JOIN auth.users u ON u.id = b.user_id WHERE u.email = $1`, ada) != "0" {
+	if knows(ada, next) ||
+		h.query(t, `SELECT count(*)::text FROM auth.browsers b JOIN auth.users u ON u.id = b.user_id WHERE u.email = $1`, ada) != "0" {
 		t.Error("known after another password")
 	}
 	if err := h.store.Reap(h.ctx, h.clock.Now(), h.clock.Now().Add(365*24*time.Hour)); err != nil {
@@ -384,7 +408,9 @@ func TestKnownBrowserCookie(t *testing.T) {
 	good := url.Values{"email": {ada}, "password": {password}}
 	res, _ := h.visit(t, visitor, "POST", "/login", good)
 	c := cookie(res, "__Host-hub-browser")
-	if c == nil || !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" || c.MaxAge != 180*24*3600 || len(c.Value) != 43 {
+	if c == nil || !c.Secure || !c.HttpOnly || c.SameSite != http.SameSiteLaxMode || c.Path != "/" || c.Domain != "" ||
+		c.MaxAge != 180*24*3600 ||
+		len(c.Value) != 43 {
 		t.Fatalf("%v", res.Header["Set-Cookie"])
 	}
 	for range auth.PlaceThrottle.Burst + 1 {
@@ -404,7 +430,15 @@ func TestKnownBrowserCookie(t *testing.T) {
 	}
 	// The session, not the address, is what another password is asked for in: others at the same address do not hinder it.
 	user := caller.Caller{Kind: caller.User, HubUser: u.ID, Email: u.Email, CredentialID: opened.Session.ID}
-	res, _ = h.visit(t, user, "POST", "/account/sessions/password", url.Values{"old": {password}, "new": {"another good password"}}, "Cookie", c.Name+"="+next.Value)
+	res, _ = h.visit(
+		t,
+		user,
+		"POST",
+		"/account/sessions/password",
+		url.Values{"old": {password}, "new": {"another good password"}},
+		"Cookie",
+		c.Name+"="+next.Value,
+	)
 	changed := cookie(res, c.Name)
 	if res.StatusCode != http.StatusSeeOther || changed == nil || changed.Value == next.Value {
 		t.Fatalf("another password: %d %v", res.StatusCode, res.Header["Set-Cookie"])

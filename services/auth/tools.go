@@ -41,11 +41,13 @@ type InspectedApp struct {
 	IdentityLinks int `json:"identity_links" jsonschema:"How many users have linked their account to the app, and still do"`
 }
 
+// appOf is an app as tools answer it.
 func appOf(a apps.App, hasSecret bool) App {
 	return App{ServiceCode: a.Code, Name: a.Name, Status: string(a.Status), RedirectURLs: a.RedirectURLs, Origins: a.Origins,
 		Scopes: a.Scopes, HasSecret: hasSecret, CreatedAt: schema.Moment(a.CreatedAt)}
 }
 
+// listAppsIn is the request of list_connected_apps.
 type listAppsIn struct {
 	Status string `json:"status"`
 	Limit  int64  `json:"limit"`
@@ -59,6 +61,7 @@ type AppList struct {
 // Count is how many there are.
 func (l AppList) Count() int { return len(l.Apps) }
 
+// listAppsTool declares list_connected_apps.
 func listAppsTool(s *apps.Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "list_connected_apps", Position: 19, Category: tool.Admin, Scope: scopeAdminRead,
@@ -85,6 +88,7 @@ func listAppsTool(s *apps.Service) tool.Tool {
 	})
 }
 
+// inspectAppIn is the request of inspect_connected_app.
 type inspectAppIn struct {
 	ServiceCode string `json:"service_code"`
 }
@@ -94,6 +98,7 @@ type AppInspected struct {
 	App InspectedApp `json:"app"`
 }
 
+// inspectAppTool declares inspect_connected_app.
 func inspectAppTool(s *apps.Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "inspect_connected_app", Position: 21, Category: tool.Admin, Scope: scopeAdminRead,
@@ -137,10 +142,12 @@ type Confirmed struct {
 	Link Link `json:"link"`
 }
 
+// confirmIn is the request of POST /v1/connect/confirm.
 type confirmIn struct {
 	Code string `json:"code"`
 }
 
+// confirmRoute declares POST /v1/connect/confirm.
 func confirmRoute(s *links.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{
 		Method: http.MethodPost, Path: "/v1/connect/confirm", Success: []int{http.StatusOK}, Idempotency: tool.KeyIgnored,

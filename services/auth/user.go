@@ -96,7 +96,7 @@ func newUser(id string, in NewUser, by string, now time.Time) (User, error) {
 	if !isAddress(in.Email) {
 		v.Add("/e-mail", "format", "must be one plain address at a host with a dot, such as ada@example.com")
 	}
-	line(&v, "name", in.Name, maxName)
+	checkLine(&v, "name", in.Name, maxName)
 	if err := v.Err(); err != nil {
 		return User{}, err
 	}
@@ -127,6 +127,7 @@ func isAddress(text string) bool {
 	return strings.Contains(strings.Trim(host, "."), ".")
 }
 
+// ascii tells that a text has characters of ASCII alone.
 func ascii(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < 0x21 || r > 0x7e })
 }

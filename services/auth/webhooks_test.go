@@ -37,10 +37,20 @@ func (f *fleet) asks(t *testing.T, process string, log *hubtest.Buffer) func(cod
 	t.Helper()
 	mux := http.NewServeMux()
 	logger := slog.New(slog.NewJSONHandler(log, nil))
-	service.Operations(hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway, "payments", "admin"), Logger: logger}, apps.Operations(f.Service)...)
+	service.Operations(
+		hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway, "payments", "admin"), Logger: logger},
+		apps.Operations(f.Service)...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	client := remote.New(remote.Options{Service: "auth", Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: callertest.Keys(t, process), Logger: logger, Patience: hubtest.Patience})
+	client := remote.New(
+		remote.Options{
+			Service:   "auth",
+			Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")},
+			Keys:      callertest.Keys(t, process),
+			Logger:    logger,
+			Patience:  hubtest.Patience,
+		},
+	)
 	t.Cleanup(client.Close)
 	return func(code string) (toldOfApp, error) {
 		return remote.Operation[map[string]string, toldOfApp]{Path: apps.SettingsPath, Repeatable: true}.
@@ -62,7 +72,9 @@ func TestWebhookSecrets(t *testing.T) {
 		if want == nil {
 			want = []string{}
 		}
-		if err != nil || !reflect.DeepEqual(got.WebhookSecrets, want) || got.ServiceCode != "shop" || !reflect.DeepEqual(got.RedirectURLs, []string{"https://shop.example/back"}) || len(got.Origins) != 0 {
+		if err != nil || !reflect.DeepEqual(got.WebhookSecrets, want) || got.ServiceCode != "shop" ||
+			!reflect.DeepEqual(got.RedirectURLs, []string{"https://shop.example/back"}) ||
+			len(got.Origins) != 0 {
 			t.Errorf("%+v %v, want %v", got, err, want)
 		}
 	}
@@ -72,7 +84,10 @@ func TestWebhookSecrets(t *testing.T) {
 		t.Fatalf("%+v %v", issued, err)
 	}
 	first := issued.Webhook.Token.Reveal()
-	if key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(first, "whsec_")); err != nil || len(key) != 32 || !strings.HasPrefix(first, "whsec_") {
+	if key, err := base64.StdEncoding.DecodeString(
+		strings.TrimPrefix(first, "whsec_"),
+	); err != nil || len(key) != 32 ||
+		!strings.HasPrefix(first, "whsec_") {
 		t.Errorf("%d bytes, %v", len(key), err)
 	}
 	if masked := fmt.Sprintf("%v %+v %#v", issued, issued.Webhook.Token, *issued.Webhook); strings.Contains(masked, first[8:]) {
@@ -89,7 +104,8 @@ func TestWebhookSecrets(t *testing.T) {
 		t.Errorf("revoked as a shared one: %v", err)
 	}
 	second, err := f.RotateWebhookSecret(f.ctx, "shop")
-	if err != nil || second.Replaced == nil || second.Replaced.ID != issued.Webhook.ID || !second.Replaced.ExpiresAt.Equal(f.clock.Now().Add(24*time.Hour)) {
+	if err != nil || second.Replaced == nil || second.Replaced.ID != issued.Webhook.ID ||
+		!second.Replaced.ExpiresAt.Equal(f.clock.Now().Add(24*time.Hour)) {
 		t.Fatalf("%+v %v", second, err)
 	}
 	secrets(second.Token.Reveal(), first)
@@ -104,7 +120,13 @@ func TestWebhookSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	var left int
-	if err := f.owner.QueryRow(t.Context(), `SELECT count(*) FROM auth.app_webhook_secrets WHERE sealed IS NOT NULL`).Scan(&left); err != nil || left != 1 {
+	if err := f.owner.QueryRow(
+		t.Context(),
+		`SELECT count(*) FROM auth.app_webhook_secrets WHERE sealed IS NOT NULL`,
+	).Scan(
+		&left,
+	); err != nil ||
+		left != 1 {
 		t.Errorf("%d are kept after the overlap, %v", left, err)
 	}
 	if _, err := f.Suspend(f.ctx, "shop", "x"); err != nil {
@@ -119,7 +141,13 @@ func TestWebhookSecrets(t *testing.T) {
 	if got, err := ask("shop"); err != nil || got.Status != "REVOKED" || len(got.WebhookSecrets) != 0 {
 		t.Errorf("revoked: %+v %v", got, err)
 	}
-	if err := f.owner.QueryRow(t.Context(), `SELECT count(*) FROM auth.app_webhook_secrets WHERE sealed IS NOT NULL`).Scan(&left); err != nil || left != 0 {
+	if err := f.owner.QueryRow(
+		t.Context(),
+		`SELECT count(*) FROM auth.app_webhook_secrets WHERE sealed IS NOT NULL`,
+	).Scan(
+		&left,
+	); err != nil ||
+		left != 0 {
 		t.Errorf("%d are not destroyed, %v", left, err)
 	}
 	if _, err := f.RotateWebhookSecret(f.ctx, "shop"); code(err) != fault.Conflict {
@@ -129,7 +157,12 @@ func TestWebhookSecrets(t *testing.T) {
 		t.Errorf("nobody's: %v", err)
 	}
 	var everything string
-	if err := f.owner.QueryRow(t.Context(), `SELECT (SELECT string_agg(s::text, '') FROM auth.app_webhook_secrets s) || (SELECT string_agg(c::text, '') FROM audit.calls c)`).Scan(&everything); err != nil {
+	if err := f.owner.QueryRow(
+		t.Context(),
+		`SELECT (SELECT string_agg(s::text, '') FROM auth.app_webhook_secrets s) || (SELECT string_agg(c::text, '') FROM audit.calls c)`,
+	).Scan(
+		&everything,
+	); err != nil {
 		t.Fatal(err)
 	}
 	for _, secret := range []string{first, second.Token.Reveal()} {
@@ -170,7 +203,11 @@ func TestASealInAnotherTableDoesNotOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.owner.Exec(t.Context(), `UPDATE auth.app_webhook_secrets SET sealed = (SELECT sealed FROM auth.app_secrets WHERE id = $1)`, s.ID); err != nil {
+	if _, err := f.owner.Exec(
+		t.Context(),
+		`UPDATE auth.app_webhook_secrets SET sealed = (SELECT sealed FROM auth.app_secrets WHERE id = $1)`,
+		s.ID,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := f.asks(t, "payments", &hubtest.Buffer{})("shop"); err == nil {

@@ -8,11 +8,15 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/services/authoring/template"
 )
 
 // Status is where a draft is on its way to its recipients.
@@ -69,6 +73,7 @@ type Transition struct {
 // MaxOperation bounds the name of a transition's wish, in characters.
 const MaxOperation = 200
 
+// check judges a transition without looking at the draft. Its errors are E_VALIDATION with each violation.
 func (t Transition) check() error {
 	var v schema.Violations
 	if t.Operation == "" {
@@ -92,8 +97,8 @@ func (t Transition) check() error {
 	return v.Err()
 }
 
-// allowed judges the transition of a draft whose status is now.
-func (t Transition) allowed(now Status) error {
+// judge judges the transition of a draft whose status is now.
+func (t Transition) judge(now Status) error {
 	refused := fault.New(fault.Conflict, "The draft is %s, so it cannot become %s.", now, t.To).
 		With(map[string]Status{"from": now, "to": t.To})
 	if !slices.Contains(t.From, now) {
@@ -110,21 +115,46 @@ func (t Transition) allowed(now Status) error {
 	return refused
 }
 
-// Apply returns the draft after the transition.
-func (d Draft) Apply(t Transition) (Draft, error) {
-	if err := t.allowed(d.Status); err != nil {
-		return Draft{}, err
+// StatusChange is what a transition has done to a draft; it is kept under the name of its operation.
+type StatusChange struct {
+	DraftID  ID
+	From, To Status
+	QueuedAt *time.Time
+	At       time.Time
+	// Replayed tells that the same operation has done it before, so that nothing is left to be stored.
+	Replayed bool
+}
+
+// Change says what the transition does to the draft at a time: the store writes exactly that. before is what was kept under the
+// same operation, nil when there is none. It is answered again for the same wish, and E_IDEMPOTENCY for another one. A status that
+// the draft cannot take, and counts older than the draft's, are E_CONFLICT; what an agent may not bring about is E_SCOPE.
+func (d Draft) Change(t Transition, before *StatusChange, at time.Time) (StatusChange, error) {
+	if before != nil {
+		if before.DraftID != d.ID || before.To != t.To || !slices.Contains(t.From, before.From) {
+			return StatusChange{}, OperationReused(t.Operation)
+		}
+		again := *before
+		again.Replayed = true
+		return again, nil
+	}
+	if err := t.judge(d.Status); err != nil {
+		return StatusChange{}, err
 	}
 	if t.Version > 0 && t.Version < d.Progress.Version {
-		return Draft{}, fault.New(fault.Conflict, "The draft has counts of version %d, so what is asked at version %d is out of date.",
+		return StatusChange{}, fault.New(fault.Conflict, "The draft has counts of version %d, so what is asked at version %d is out of date.",
 			d.Progress.Version, t.Version).
 			With(map[string]Status{"from": d.Status, "to": t.To})
 	}
+	queuedAt := d.QueuedAt
 	if d.Status == Drafted && t.To == InReview {
-		d.QueuedAt = t.QueuedAt
+		queuedAt = t.QueuedAt
 	}
-	d.Status = t.To
-	return d, nil
+	return StatusChange{DraftID: d.ID, From: d.Status, To: t.To, QueuedAt: queuedAt, At: at}, nil
+}
+
+// OperationReused is E_IDEMPOTENCY for an operation that was used for another transition.
+func OperationReused(operation string) error {
+	return fault.New(fault.Idempotency, "The operation_id %q was used before for another transition.", operation)
 }
 
 const (
@@ -199,48 +229,59 @@ func (m Mail) ContentHash() [sha256.Size]byte {
 }
 
 // Templates are a draft's subject and body, read once for all of its targets.
-type Templates struct{ subject, body Template }
+type Templates struct{ subject, body template.Template }
 
 // Templates reads the draft's templates.
 func (d Draft) Templates() (Templates, error) {
-	subject, subjectErr := ParseTemplate(d.SubjectTemplate)
-	body, bodyErr := ParseTemplate(d.BodyTemplate)
+	subject, subjectErr := template.Parse(d.SubjectTemplate)
+	body, bodyErr := template.Parse(d.BodyTemplate)
 	subject.HTML = false // a subject is never HTML
 	return Templates{subject, body}, errors.Join(subjectErr, bodyErr)
 }
 
-// of returns the templates of one target: its own where it has them.
-func (t Templates) of(target DraftTarget) (own Templates, subjectErr, bodyErr error) {
+// forTarget returns the templates of one target: its own where it has them.
+func (t Templates) forTarget(target DraftTarget) (own Templates, subjectErr, bodyErr error) {
 	if target.Subject != "" {
-		t.subject, subjectErr = ParseTemplate(target.Subject)
+		t.subject, subjectErr = template.Parse(target.Subject)
 		t.subject.HTML = false
 	}
 	if target.Body != "" {
-		t.body, bodyErr = ParseTemplate(target.Body)
+		t.body, bodyErr = template.Parse(target.Body)
 	}
 	return t, subjectErr, bodyErr
 }
 
-func (t DraftTarget) values() *values {
-	return &values{toName: t.ToName, toEmail: t.ToEmail, context: t.Context}
+// values are what the placeholders of the target's texts stand for. The context is read at the first need, and once.
+func (t DraftTarget) values() template.Values {
+	context := sync.OnceValues(func() (map[string]jsontext.Value, error) {
+		all := map[string]jsontext.Value{}
+		if t.Context == nil {
+			return all, nil
+		}
+		return all, members(decoder(t.Context), &all, func(all *map[string]jsontext.Value, name string, value jsontext.Value) error {
+			(*all)[name] = value
+			return nil
+		})
+	})
+	return template.Values{ToName: t.ToName, ToEmail: t.ToEmail, Context: context}
 }
 
 // Render makes the mail of a target. It fails for nothing that checked has let through.
 func Render(t Templates, target DraftTarget) (Mail, error) {
-	own, subjectErr, bodyErr := t.of(target)
+	own, subjectErr, bodyErr := t.forTarget(target)
 	if err := errors.Join(subjectErr, bodyErr); err != nil {
 		return Mail{}, err
 	}
 	v := target.values()
-	subject, subjectErr := own.subject.render(v)
-	body, bodyErr := own.body.render(v)
+	subject, subjectErr := own.subject.Render(v)
+	body, bodyErr := own.body.Render(v)
 	return Mail{ToEmail: target.ToEmail, ToName: target.ToName, Subject: subject, Body: body, HTML: own.body.HTML},
 		errors.Join(subjectErr, bodyErr)
 }
 
-// checked judges a draft that is about to be stored, all but what the source has to say
+// validate judges a draft that is about to be stored, all but what the source has to say
 // of its recipients, and counts its targets.
-func (d Draft) checked(targets DraftTargets) (Draft, error) {
+func (d Draft) validate(targets DraftTargets) (Draft, error) {
 	var v schema.Violations
 	v.Line("/name", d.Name, maxName)
 	checkLabel(&v, "/createdBy", d.CreatedBy)
@@ -265,8 +306,9 @@ func (d Draft) checked(targets DraftTargets) (Draft, error) {
 	return d, v.Err()
 }
 
-func parseTemplate(v *schema.Violations, path, text string) Template {
-	t, err := ParseTemplate(text)
+// parseTemplate reads a template; what is wrong with a placeholder is a violation at the path.
+func parseTemplate(v *schema.Violations, path, text string) template.Template {
+	t, err := template.Parse(text)
 	if err != nil {
 		v.Add(path, "placeholder", "%s", err)
 	}
@@ -275,55 +317,55 @@ func parseTemplate(v *schema.Violations, path, text string) Template {
 
 // checkTarget judges one target's texts and what the templates become for it.
 func checkTarget(v *schema.Violations, i int, t Templates, target DraftTarget) {
-	if !lineHolds(target.ToName, maxToName) {
-		v.Line(at(i, "toName"), target.ToName, maxToName)
+	if !isPlainLine(target.ToName, maxToName) {
+		v.Line(targetPath(i, "toName"), target.ToName, maxToName)
 	}
-	if !lineHolds(target.Subject, maxSubject) {
-		v.Line(at(i, "subject"), target.Subject, maxSubject)
+	if !isPlainLine(target.Subject, maxSubject) {
+		v.Line(targetPath(i, "subject"), target.Subject, maxSubject)
 	}
 	if target.Body != "" {
-		v.Prose(at(i, "body"), target.Body)
+		v.Prose(targetPath(i, "body"), target.Body)
 	}
-	own, subjectErr, bodyErr := t.of(target)
+	own, subjectErr, bodyErr := t.forTarget(target)
 	if subjectErr != nil {
-		v.Add(at(i, "subject"), "placeholder", "%s", subjectErr)
+		v.Add(targetPath(i, "subject"), "placeholder", "%s", subjectErr)
 	}
 	if bodyErr != nil {
-		v.Add(at(i, "body"), "placeholder", "%s", bodyErr)
+		v.Add(targetPath(i, "body"), "placeholder", "%s", bodyErr)
 	}
 	values := target.values()
 	var missing []string // each once: a placeholder may be there many times
 	report := func(err error) {
 		if !slices.Contains(missing, err.Error()) {
 			missing = append(missing, err.Error())
-			v.Add(at(i), "placeholder", "%s", err)
+			v.Add(targetPath(i), "placeholder", "%s", err)
 		}
 	}
 	subject, blank := 0, true
-	own.subject.pieces(values, func(piece string, isValue bool) {
+	own.subject.Pieces(values, func(piece string, isValue bool) {
 		if j := strings.IndexFunc(piece, schema.Unprintable); j >= 0 && isValue {
-			v.Add(at(i), "controlCharacters", "puts a value with %s into the subject, which must be one line without control characters",
+			v.Add(targetPath(i), "controlCharacters", "puts a value with %s into the subject, which must be one line without control characters",
 				schema.CodePoint(piece[j:]))
 		}
 		subject += utf8.RuneCountInString(piece)
 		blank = blank && !strings.ContainsFunc(piece, schema.Visible)
 	}, report)
-	if subjectErr == nil && blank && len(missing) == 0 && len(own.subject.parts) > 0 {
-		v.Add(at(i), "minLength", "gets a subject without a visible character")
+	if subjectErr == nil && blank && len(missing) == 0 && !own.subject.IsEmpty() {
+		v.Add(targetPath(i), "minLength", "gets a subject without a visible character")
 	}
 	if subject > maxSubject {
-		v.Add(at(i), "maxLength", "gets a subject of %d characters; at most %d are allowed", subject, maxSubject)
+		v.Add(targetPath(i), "maxLength", "gets a subject of %d characters; at most %d are allowed", subject, maxSubject)
 	}
 	body := 0
-	own.body.pieces(values, func(piece string, isValue bool) {
+	own.body.Pieces(values, func(piece string, isValue bool) {
 		if isValue {
 			if j := strings.IndexFunc(piece, schema.Control); j >= 0 {
-				v.Add(at(i), "controlCharacters", "puts a value with %s into the body", schema.CodePoint(piece[j:]))
+				v.Add(targetPath(i), "controlCharacters", "puts a value with %s into the body", schema.CodePoint(piece[j:]))
 			}
 		}
 		body += len(piece)
 	}, report)
 	if body > MaxBody {
-		v.Add(at(i), "maxBytes", "gets a body of %d bytes; at most %d are allowed", body, MaxBody)
+		v.Add(targetPath(i), "maxBytes", "gets a body of %d bytes; at most %d are allowed", body, MaxBody)
 	}
 }

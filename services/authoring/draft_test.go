@@ -15,11 +15,17 @@ func TestDraftIsSaved(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	s := h.segmentOf(member(1, `{"name":"one"}`), member(2, `{}`))
-	body := draft(s, target(1, object{"context": json.RawMessage(`{"a":1}`)}), target(2, object{"subject": "Own", "body": "", "toName": ""}))
+	body := draft(
+		s,
+		target(1, object{"context": json.RawMessage(`{"a":1}`)}),
+		target(2, object{"subject": "Own", "body": "", "toName": ""}),
+	)
 	body["senderName"], body["senderEmail"], body["createdBy"] = "Hub", "hub@hub.example", "agent"
 	a, err := h.send(agent(t.Context()), "save_message_draft", "k", text(body))
-	if err != nil || a.count != 2 || a.data != `{"draft_id":"1","id":"1","status":"draft","segmentId":"1","targetCount":2,"createdAt":"2026-01-15T09:00:00.000Z","removed":[],`+
-		`"preview":{"toEmail":"c1@partner.example","subject":"Hello","text":"Dear reader","html":false,"truncated":false}}` {
+	if err != nil || a.count != 2 ||
+		a.data != `{"draft_id":"1","id":"1","status":"draft","segmentId":"1","targetCount":2,"createdAt":"2026-01-15T09:00:00.000Z",`+
+			`"removed":[],`+
+			`"preview":{"toEmail":"c1@partner.example","subject":"Hello","text":"Dear reader","html":false,"truncated":false}}` {
 		t.Fatalf("%+v, %v\n%s", a, err, h.logs)
 	}
 	if calls, targets := h.query.asked(); calls != 1 || targets != 2 {
@@ -28,12 +34,16 @@ func TestDraftIsSaved(t *testing.T) {
 	if n := h.count(`SELECT count(*) FROM authoring.draft_targets WHERE draft_id = 1 AND external_id = position + 1`); n != 2 {
 		t.Errorf("%d targets", n)
 	}
-	if n := h.count(`SELECT count(*) FROM audit.calls WHERE tool = 'save_message_draft' AND outcome = 'ok' AND count = 2 AND detail->>'draft_id' = '1'`); n != 1 {
+	if n := h.count(
+		`SELECT count(*) FROM audit.calls WHERE tool = 'save_message_draft' AND outcome = 'ok' AND count = 2 AND detail->>'draft_id' = '1'`,
+	); n != 1 {
 		t.Errorf("%d audit rows", n)
 	}
 	a, err = h.send(agent(t.Context()), "list_drafts", "", `{}`)
-	want := `{"drafts":[{"id":"1","draft_id":"1","name":"win back","status":"draft","segmentId":"1","segmentName":"quiet brands","segmentKind":"partner","targetCount":2,` +
-		`"decisions":{"pending":0,"approved":0,"rejected":0},"delivery":{"sent":0,"failed":0,"suppressed":0,"unknown":0},"rejections":{},"createdBy":"agent",` +
+	want := `{"drafts":[{"id":"1","draft_id":"1","name":"win back","status":"draft","segmentId":"1","segmentName":"quiet ` +
+		`brands","segmentKind":"partner","targetCount":2,` +
+		`"decisions":{"pending":0,"approved":0,"rejected":0},"delivery":{"sent":0,"failed":0,"suppressed":0,"unknown":0},"rejections":{},` +
+		`"createdBy":"agent",` +
 		`"createdAt":"2026-01-15T09:00:00.000Z","queuedAt":null,"review_url":"https://hub.example/drafts/1"}]}`
 	if err != nil || a.data != want || a.count != 1 {
 		t.Errorf("%s, %v", a.data, err)
@@ -66,10 +76,18 @@ func TestWhatRecipientsWillNotGet(t *testing.T) {
 	hidden := draft(s, target(1, object{"context": object{"link": "https://hub.example/x", "script": "javascript:alert(1)"}}), target(2))
 	hidden["subjectTemplate"] = "He\u200bllo"
 	hidden["bodyTemplate"] = `<style>.x{}</style><p class=x style="display:none;color:#333">Hello</p><p hidden>you</p>`
-	if got, want := removed(hidden), "[{invisible character U+200B (zero-width space) in the subject 1 He[U+200B]llo} {<style> 1 <style>.x{}} {style display 1 display:none} {attribute hidden 1 hidden=\"\"}]"; got != want {
+	if got, want := removed(
+		hidden,
+	), "[{invisible character U+200B (zero-width space) in the subject 1 He[U+200B]llo} {<style> 1 <style>.x{}} {style display 1 "+
+		"display:none} {attribute hidden 1 hidden=\"\"}]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	if p, err := operate[authoring.DraftTargetsResponse](h, authoring.DraftTargetsPath, object{"draft_id": "1"}); err != nil || p.Targets[0].Body != hidden["bodyTemplate"] {
+	if p, err := operate[authoring.DraftTargetsResponse](
+		h,
+		authoring.DraftTargetsPath,
+		object{"draft_id": "1"},
+	); err != nil ||
+		p.Targets[0].Body != hidden["bodyTemplate"] {
 		t.Errorf("what is stored is %+v, %v", p, err)
 	}
 	// Values count as they are put in.
@@ -79,8 +97,15 @@ func TestWhatRecipientsWillNotGet(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	// And so do the targets' own texts.
-	own := draft(s, target(1, object{"body": "<p onclick=x>a</p>"}), target(2, object{"body": "plain <script>text</script>"}), target(3, object{"body": "<p onclick=y>b</p>", "subject": "c\u2060d"}))
-	if got, want := removed(own), `[{attribute onclick 2 onclick="x"} {invisible character U+2060 (word joiner) in the subject 1 c[U+2060]d}]`; got != want {
+	own := draft(
+		s,
+		target(1, object{"body": "<p onclick=x>a</p>"}),
+		target(2, object{"body": "plain <script>text</script>"}),
+		target(3, object{"body": "<p onclick=y>b</p>", "subject": "c\u2060d"}),
+	)
+	if got, want := removed(
+		own,
+	), `[{attribute onclick 2 onclick="x"} {invisible character U+2060 (word joiner) in the subject 1 c[U+2060]d}]`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got := removed(draft(s, target(1))); got != "[]" {
@@ -91,7 +116,8 @@ func TestWhatRecipientsWillNotGet(t *testing.T) {
 func TestDraftNeedsItsSegment(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	for _, id := range []string{"1", "0", "-1", "", "x", "01", "1.0", " 1", "9223372036854775807", "9223372036854775808", "\x00", strings.Repeat("9", 5000)} {
+	for _, id := range []string{"1", "0", "-1", "", "x", "01", "1.0", " 1", "9223372036854775807", "9223372036854775808", "\x00",
+		strings.Repeat("9", 5000)} {
 		h.refused("save_message_draft", draft(id, target(1)), fault.NotFound)
 	}
 	if calls, _ := h.query.asked(); calls != 0 {
@@ -101,8 +127,22 @@ func TestDraftNeedsItsSegment(t *testing.T) {
 
 // injections are texts that would begin another header, end one, or hide what it says.
 var injections = []string{
-	"a\r\nBcc: everybody@evil.example", "a\nBcc: x@evil.example", "a\rb", "\r\n\r\n<script>", "a\x00b", "a\x0bb", "a\x0cb", "a\x1b[31m", "a\x7f", "a\u0085b", "a\u009fb", "a\u2028b", "a\u2029b", "a\tb",
-	"\u202etxt.exe", "\u2066x\u2069",
+	"a\r\nBcc: everybody@evil.example",
+	"a\nBcc: x@evil.example",
+	"a\rb",
+	"\r\n\r\n<script>",
+	"a\x00b",
+	"a\x0bb",
+	"a\x0cb",
+	"a\x1b[31m",
+	"a\x7f",
+	"a\u0085b",
+	"a\u009fb",
+	"a\u2028b",
+	"a\u2029b",
+	"a\tb",
+	"\u202etxt.exe",
+	"\u2066x\u2069",
 }
 
 // TestHeaderInjection tries each text in each field that becomes a part of a header.
@@ -114,8 +154,9 @@ func TestHeaderInjection(t *testing.T) {
 		for path, body := range map[string]object{
 			"/name": with(draft(s, target(1)), "name", bad), "/createdBy": with(draft(s, target(1)), "createdBy", bad),
 			"/subjectTemplate": with(draft(s, target(1)), "subjectTemplate", bad), "/senderName": with(draft(s, target(1)), "senderName", bad),
-			"/targets/1/toName": draft(s, target(1), target(2, object{"toName": bad})), "/targets/0/subject": draft(s, target(1, object{"subject": bad})),
-			"/targets/0": with(draft(s, target(1, object{"context": object{"k": bad}})), "subjectTemplate", "S {{context.k}}"),
+			"/targets/1/toName":  draft(s, target(1), target(2, object{"toName": bad})),
+			"/targets/0/subject": draft(s, target(1, object{"subject": bad})),
+			"/targets/0":         with(draft(s, target(1, object{"context": object{"k": bad}})), "subjectTemplate", "S {{context.k}}"),
 		} {
 			d := read(t, h.refused("save_message_draft", body, fault.Validation))
 			if len(d.Violations) == 0 || d.Violations[0].Rule != "controlCharacters" || d.Violations[0].Path != path {
@@ -123,8 +164,11 @@ func TestHeaderInjection(t *testing.T) {
 			}
 		}
 	}
-	for _, bad := range []string{"a@b.example\r\nBcc: x@evil.example", "Bob <a@b.example>", "a@b.example,c@d.example", "a@b", "a@[127.0.0.1]", "a b@c.example", "a@b.example ", "", "a@b..example", "é@b.example", "\"a\"@b.example", "a@b.example\x00", "(c)a@b.example"} {
-		for path, body := range map[string]object{"/senderEmail": with(draft(s, target(1)), "senderEmail", bad), "/targets/0/toEmail": draft(s, target(1, object{"toEmail": bad}))} {
+	for _, bad := range []string{"a@b.example\r\nBcc: x@evil.example", "Bob <a@b.example>", "a@b.example,c@d.example", "a@b",
+		"a@[127.0.0.1]", "a b@c.example", "a@b.example ", "", "a@b..example", "é@b.example", "\"a\"@b.example", "a@b.example\x00",
+		"(c)a@b.example"} {
+		for path, body := range map[string]object{"/senderEmail": with(draft(s, target(1)), "senderEmail", bad),
+			"/targets/0/toEmail": draft(s, target(1, object{"toEmail": bad}))} {
 			d := read(t, h.refused("save_message_draft", body, fault.Validation))
 			if len(d.Violations) != 1 || d.Violations[0].Rule != "format" || d.Violations[0].Path != path {
 				t.Errorf("%s %q: %+v", path, bad, d.Violations)
@@ -161,7 +205,11 @@ func TestBodiesAreText(t *testing.T) {
 		"/targets/0/body": draft(s, target(1, object{"body": "a\x1bb"})),
 		"/targets/0":      with(draft(s, target(1, object{"context": object{"k": "\x00"}})), "bodyTemplate", "{{context.k}}"),
 	} {
-		if d := read(t, h.refused("save_message_draft", body, fault.Validation)); len(d.Violations) != 1 || d.Violations[0].Path != path || d.Violations[0].Rule != "controlCharacters" {
+		if d := read(
+			t,
+			h.refused("save_message_draft", body, fault.Validation),
+		); len(d.Violations) != 1 || d.Violations[0].Path != path ||
+			d.Violations[0].Rule != "controlCharacters" {
 			t.Errorf("%s: %+v", path, d.Violations)
 		}
 	}
@@ -178,25 +226,32 @@ func TestPlaceholders(t *testing.T) {
 		}
 		return p.Targets[0]
 	}
-	context := json.RawMessage(`{"a":"A&B <i>","n":1.50,"big":9007199254740993,"yes":true,"empty":"","null":null,"list":[1],"obj":{},"a.b":"dotted","한":"글","brace":"{{toName}}","amps":"` + strings.Repeat("&", 20) + `"}`)
+	context := json.RawMessage(
+		`{"a":"A&B <i>","n":1.50,"big":9007199254740993,"yes":true,"empty":"","null":null,"list":[1],"obj":{},"a.b":"dotted","한":"글",` +
+			`"brace":"{{toName}}","amps":"` + strings.Repeat(
+			"&",
+			20,
+		) + `"}`,
+	)
 	for name, c := range map[string]struct {
 		subject, body         string
 		own                   object
 		wantSubject, wantBody string
 		html                  bool
 	}{
-		"each":                 {"{{toName}} {{toEmail}} {{context.a}}", "x", nil, "Contact 1 c1@partner.example A&B <i>", "x", false},
-		"numbers as written":   {"s", "{{context.n}} {{context.big}} {{context.yes}}", nil, "s", "1.50 9007199254740993 true", false},
-		"keys of any kind":     {"{{context.a.b}}", "{{context.한}}", nil, "dotted", "글", false},
-		"an empty value":       {"s{{context.empty}}", "b", nil, "s", "b", false},
-		"not twice":            {"{{context.brace}}", "b", nil, "{{toName}}", "b", false},
-		"text is not escaped":  {"s", "{{context.a}}", nil, "s", "A&B <i>", false},
-		"html is":              {"{{context.a}}", "<p>{{context.a}}</p>", nil, "A&B <i>", "<p>A&amp;B &lt;i&gt;</p>", true},
-		"a value is no html":   {"s", "a < b {{context.a}}", nil, "s", "a < b A&B <i>", false},
-		"lone braces":          {"s }} {", "@media{a{b:c}}", nil, "s }} {", "@media{a{b:c}}", false},
-		"no subject is html":   {"<b>{{context.a}}</b>", "b", nil, "<b>A&B <i></b>", "b", false},
-		"nor is an own one":    {"s", "b", object{"subject": "<b>{{context.a}}</b>"}, "<b>A&B <i></b>", "b", false},
-		"the longest subject":  {"<b>" + strings.Repeat("é", 975) + "{{context.amps}}", "b", nil, "<b>" + strings.Repeat("é", 975) + strings.Repeat("&", 20), "b", false},
+		"each":                {"{{toName}} {{toEmail}} {{context.a}}", "x", nil, "Contact 1 c1@partner.example A&B <i>", "x", false},
+		"numbers as written":  {"s", "{{context.n}} {{context.big}} {{context.yes}}", nil, "s", "1.50 9007199254740993 true", false},
+		"keys of any kind":    {"{{context.a.b}}", "{{context.한}}", nil, "dotted", "글", false},
+		"an empty value":      {"s{{context.empty}}", "b", nil, "s", "b", false},
+		"not twice":           {"{{context.brace}}", "b", nil, "{{toName}}", "b", false},
+		"text is not escaped": {"s", "{{context.a}}", nil, "s", "A&B <i>", false},
+		"html is":             {"{{context.a}}", "<p>{{context.a}}</p>", nil, "A&B <i>", "<p>A&amp;B &lt;i&gt;</p>", true},
+		"a value is no html":  {"s", "a < b {{context.a}}", nil, "s", "a < b A&B <i>", false},
+		"lone braces":         {"s }} {", "@media{a{b:c}}", nil, "s }} {", "@media{a{b:c}}", false},
+		"no subject is html":  {"<b>{{context.a}}</b>", "b", nil, "<b>A&B <i></b>", "b", false},
+		"nor is an own one":   {"s", "b", object{"subject": "<b>{{context.a}}</b>"}, "<b>A&B <i></b>", "b", false},
+		"the longest subject": {"<b>" + strings.Repeat("é", 975) + "{{context.amps}}", "b", nil, "<b>" + strings.Repeat("é", 975) +
+			strings.Repeat("&", 20), "b", false},
 		"own subject":          {"{{context.missing}}", "b", object{"subject": "Own {{toName}}"}, "Own Contact 1", "b", false},
 		"own body":             {"s", "<p>{{context.missing}}</p>", object{"body": "plain {{context.a}}"}, "s", "plain A&B <i>", false},
 		"empty overrides none": {"s", "b", object{"subject": "", "body": ""}, "s", "b", false},
@@ -239,14 +294,22 @@ func TestPlaceholders(t *testing.T) {
 		// Target 0 has a value for everything: the other one is at fault.
 		all := json.RawMessage(`{"a":"A","x":"X","null":"N","list":"L","obj":"O","empty":"E","long":"l"}`)
 		broken := json.RawMessage(`{"a":"A","null":null,"list":[1],"obj":{"a":1},"empty":"","long":"` + strings.Repeat("가", 999) + `"}`)
-		body := with(with(draft(s, target(1, object{"context": all}), target(2, object{"context": broken}, c.own)), "subjectTemplate", c.subject), "bodyTemplate", c.body)
+		body := with(
+			with(draft(s, target(1, object{"context": all}), target(2, object{"context": broken}, c.own)), "subjectTemplate", c.subject),
+			"bodyTemplate",
+			c.body,
+		)
 		d := read(t, h.refused("save_message_draft", body, fault.Validation))
 		if len(d.Violations) != 1 || d.Violations[0].Path != c.path || !strings.Contains(d.Violations[0].Message, c.what) {
 			t.Errorf("%s: %+v", name, d.Violations)
 		}
 	}
 	// A short template must not become terabytes.
-	big := with(draft(s, target(1, object{"context": object{"k": strings.Repeat("x", 100_000)}})), "bodyTemplate", strings.Repeat("{{context.k}}", 100))
+	big := with(
+		draft(s, target(1, object{"context": object{"k": strings.Repeat("x", 100_000)}})),
+		"bodyTemplate",
+		strings.Repeat("{{context.k}}", 100),
+	)
 	if d := read(t, h.refused("save_message_draft", big, fault.Validation)); len(d.Violations) != 1 || d.Violations[0].Rule != "maxBytes" {
 		t.Errorf("%+v", d.Violations)
 	}
@@ -255,7 +318,11 @@ func TestPlaceholders(t *testing.T) {
 func TestRecipients(t *testing.T) {
 	t.Parallel()
 	reasons := map[string][]string{
-		"c1@partner.example": {"not_a_verified_contact"}, "c3@partner.example": {"unknown_partner"}, "c4@partner.example": {"b2c_member", "not_a_verified_contact"},
+		"c1@partner.example": {
+			"not_a_verified_contact",
+		},
+		"c3@partner.example": {"unknown_partner"},
+		"c4@partner.example": {"b2c_member", "not_a_verified_contact"},
 	}
 	strict, loose := newHouse(t), newHouse(t, policy(authoring.NotB2C))
 	for _, h := range []*house{strict, loose} {
@@ -263,10 +330,14 @@ func TestRecipients(t *testing.T) {
 	}
 	targets := []any{target(0), target(1), target(2), target(3), target(4)}
 	d := read(t, strict.refused("save_message_draft", draft(strict.segmentOf(), targets...), fault.Validation))
-	if got := fmt.Sprint(d.Targets); got != "[{1 1 c1@partner.example not_a_verified_contact <nil>} {3 3 c3@partner.example unknown_partner <nil>} {4 4 c4@partner.example b2c_member <nil>}]" {
+	if got := fmt.Sprint(
+		d.Targets,
+	); got != "[{1 1 c1@partner.example not_a_verified_contact <nil>} {3 3 c3@partner.example unknown_partner <nil>} {4 4 "+
+		"c4@partner.example b2c_member <nil>}]" {
 		t.Error(got)
 	}
-	if len(d.Violations) != 3 || d.Violations[0].Path != "/targets/1/toEmail" || d.Violations[0].Rule != "not_a_verified_contact" || d.Violations[1].Path != "/targets/3/externalId" {
+	if len(d.Violations) != 3 || d.Violations[0].Path != "/targets/1/toEmail" || d.Violations[0].Rule != "not_a_verified_contact" ||
+		d.Violations[1].Path != "/targets/3/externalId" {
 		t.Errorf("%+v", d.Violations)
 	}
 	d = read(t, loose.refused("save_message_draft", draft(loose.segmentOf(), targets...), fault.Validation))
@@ -309,7 +380,8 @@ func TestQueryAway(t *testing.T) {
 	h := newHouse(t)
 	s := h.segmentOf()
 	for code, down := range map[fault.Code]error{
-		fault.DB: fault.New(fault.DB, "The source database is not available."), fault.DBTimeout: fault.New(fault.DBTimeout, "Too slow."), fault.Internal: fmt.Errorf("broken"),
+		fault.DB: fault.New(fault.DB, "The source database is not available."), fault.DBTimeout: fault.New(fault.DBTimeout, "Too slow."),
+		fault.Internal: fmt.Errorf("broken"),
 	} {
 		h.query.say(down, nil)
 		_, err := h.send(agent(t.Context()), "save_message_draft", "k", text(draft(s, target(1))))
@@ -317,7 +389,11 @@ func TestQueryAway(t *testing.T) {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
-	if n := h.count(`SELECT count(*) FROM authoring.drafts`) + h.count(`SELECT count(*) FROM authoring.idempotency_keys WHERE tool = 'save_message_draft'`); n != 0 {
+	if n := h.count(
+		`SELECT count(*) FROM authoring.drafts`,
+	) + h.count(
+		`SELECT count(*) FROM authoring.idempotency_keys WHERE tool = 'save_message_draft'`,
+	); n != 0 {
 		t.Errorf("%d rows", n)
 	}
 	// The key is free, and once the draft is saved its replay needs neither query nor contact.
@@ -337,7 +413,16 @@ func TestQueryAway(t *testing.T) {
 func TestTargetsMayShareAnAddress(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	got := ok[saved](h, "save_message_draft", draft(h.segmentOf(), target(1), target(1, object{"toEmail": "other@partner.example"}), target(1, object{"toEmail": "C1@Partner.example"})))
+	got := ok[saved](
+		h,
+		"save_message_draft",
+		draft(
+			h.segmentOf(),
+			target(1),
+			target(1, object{"toEmail": "other@partner.example"}),
+			target(1, object{"toEmail": "C1@Partner.example"}),
+		),
+	)
 	if got.TargetCount != 3 {
 		t.Errorf("%+v", got)
 	}
@@ -350,7 +435,15 @@ func TestListDrafts(t *testing.T) {
 	for i := range 23 {
 		id := h.draftOf(s, 1)
 		if i%2 == 0 {
-			must[any](t)(operate[any](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": []string{"draft"}, "to": "cancelled", "operation_id": id}))
+			must[any](
+				t,
+			)(
+				operate[any](
+					h,
+					authoring.DraftTransitionPath,
+					object{"draft_id": id, "from": []string{"draft"}, "to": "cancelled", "operation_id": id},
+				),
+			)
 		}
 		h.clock.Advance(time.Second)
 	}
@@ -370,7 +463,11 @@ func TestListDrafts(t *testing.T) {
 	if got := list(`{}`); !strings.HasPrefix(got, "20 [{23 cancelled} {22 draft}") {
 		t.Error(got)
 	}
-	if got := list(`{"status":"draft","limit":3}`) + list(`{"status":"sent"}`) + list(`{"status":"cancelled","limit":100}`)[:14]; got != "3 [{22 draft} {20 draft} {18 draft}]\n0 []\n12 [{23 cancel" {
+	if got := list(
+		`{"status":"draft","limit":3}`,
+	) + list(
+		`{"status":"sent"}`,
+	) + list(`{"status":"cancelled","limit":100}`)[:14]; got != "3 [{22 draft} {20 draft} {18 draft}]\n0 []\n12 [{23 cancel" {
 		t.Error(got)
 	}
 }

@@ -9,8 +9,8 @@ import (
 // ID is the identity of a segment or a draft.
 type ID = schema.ID
 
-// stamped is a moment that may not have come, as answers tell it.
-func stamped(t *time.Time) *string {
+// momentOrNil is a moment that may not have come, as answers tell it.
+func momentOrNil(t *time.Time) *string {
 	if t == nil {
 		return nil
 	}

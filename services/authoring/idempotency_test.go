@@ -18,7 +18,8 @@ func TestFiftyAtOnce(t *testing.T) {
 	h := newHouse(t)
 	replicas := []*house{h, newHouseOn(t, h.db), newHouseOn(t, h.db)}
 	s := h.segmentOf()
-	for name, input := range map[string]string{"create_segment": text(segment(member(1, `{"a":1}`), member(2, `{}`))), "save_message_draft": text(draft(s, target(1), target(2)))} {
+	for name, input := range map[string]string{"create_segment": text(segment(member(1, `{"a":1}`), member(2, `{}`))),
+		"save_message_draft": text(draft(s, target(1), target(2)))} {
 		var wg sync.WaitGroup
 		answers := make([]answer, 50)
 		for i := range answers {
@@ -43,8 +44,15 @@ func TestFiftyAtOnce(t *testing.T) {
 			t.Errorf("%s: %d first answers", name, firsts)
 		}
 	}
-	if got := fmt.Sprint(h.count(`SELECT count(*) FROM authoring.segments`), h.count(`SELECT count(*) FROM authoring.segment_targets`), h.count(`SELECT count(*) FROM authoring.drafts`),
-		h.count(`SELECT count(*) FROM authoring.draft_targets`), h.count(`SELECT count(*) FROM audit.calls WHERE outcome = 'ok' AND tool IN ('create_segment', 'save_message_draft')`)); got != "2 2 1 2 3" {
+	if got := fmt.Sprint(
+		h.count(`SELECT count(*) FROM authoring.segments`),
+		h.count(`SELECT count(*) FROM authoring.segment_targets`),
+		h.count(`SELECT count(*) FROM authoring.drafts`),
+		h.count(
+			`SELECT count(*) FROM authoring.draft_targets`,
+		),
+		h.count(`SELECT count(*) FROM audit.calls WHERE outcome = 'ok' AND tool IN ('create_segment', 'save_message_draft')`),
+	); got != "2 2 1 2 3" {
 		t.Errorf("segments, targets, drafts, targets, audit rows: %s", got)
 	}
 }
@@ -58,12 +66,20 @@ func TestSameKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.clock.Advance(time.Hour)
-	for _, same := range []string{body, ` {"targets": [{"snapshot": {"b":2.0, "a":1}, "externalId":1.0}], "kind":"partner", "name":"\u006e"} `} {
-		if a, err := h.send(agent(t.Context()), "create_segment", "k", same); err != nil || !a.replayed || a.data != first.data || a.count != first.count {
+	for _, same := range []string{body, ` {"targets": [{"snapshot": {"b":2.0, "a":1}, "externalId":1.0}], "kind":"partner", ` +
+		`"name":"\u006e"} `} {
+		if a, err := h.send(
+			agent(t.Context()),
+			"create_segment",
+			"k",
+			same,
+		); err != nil || !a.replayed || a.data != first.data ||
+			a.count != first.count {
 			t.Errorf("%s: %+v, %v", same, a, err)
 		}
 	}
-	for _, other := range []string{strings.Replace(body, `"n"`, `"m"`, 1), strings.Replace(body, `"b":2`, `"b":3`, 1), strings.Replace(body, `"name"`, `"description":"","name"`, 1)} {
+	for _, other := range []string{strings.Replace(body, `"n"`, `"m"`, 1), strings.Replace(body, `"b":2`, `"b":3`, 1),
+		strings.Replace(body, `"name"`, `"description":"","name"`, 1)} {
 		if _, err := h.send(agent(t.Context()), "create_segment", "k", other); !fault.Is(err, fault.Idempotency) {
 			t.Errorf("%s: %v", other, err)
 		}
@@ -109,7 +125,11 @@ func TestSessionsAreKilled(t *testing.T) {
 	var killer sync.WaitGroup
 	killer.Go(func() {
 		for ctx.Err() == nil {
-			_, _ = h.super.Exec(ctx, `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'hub_authoring' AND datname = current_database() AND state <> 'idle' AND query NOT LIKE 'INSERT INTO audit%'`)
+			_, _ = h.super.Exec(
+				ctx,
+				`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'hub_authoring' AND datname = current_database() `+
+					`AND state <> 'idle' AND query NOT LIKE 'INSERT INTO audit%'`,
+			)
 			time.Sleep(3 * time.Millisecond)
 		}
 	})
@@ -136,8 +156,12 @@ func TestSessionsAreKilled(t *testing.T) {
 	stop()
 	killer.Wait()
 	t.Logf("%d calls failed", failures)
-	if got := fmt.Sprint(h.count(`SELECT count(*) FROM authoring.segments`), h.count(`SELECT count(*) FROM authoring.segment_targets`), h.count(`SELECT count(*) FROM authoring.idempotency_keys`),
-		h.count(`SELECT count(*) FROM audit.calls WHERE outcome = 'ok' AND tool = 'create_segment'`)); got != "12 24000 12 12" {
+	if got := fmt.Sprint(
+		h.count(`SELECT count(*) FROM authoring.segments`),
+		h.count(`SELECT count(*) FROM authoring.segment_targets`),
+		h.count(`SELECT count(*) FROM authoring.idempotency_keys`),
+		h.count(`SELECT count(*) FROM audit.calls WHERE outcome = 'ok' AND tool = 'create_segment'`),
+	); got != "12 24000 12 12" {
 		t.Errorf("segments, targets, keys, audit rows: %s", got)
 	}
 }

@@ -30,7 +30,7 @@ func (l SegmentList) Count() int { return len(l.Segments) }
 
 // ListSegments lists the newest segments.
 func (s *Service) ListSegments(ctx context.Context, in listSegmentsIn) (SegmentList, error) {
-	segments, err := s.c.Store.Segments(ctx, Kind(in.Kind), 0, int(in.Limit))
+	segments, err := s.c.Store.Segments(ctx, Kind(in.Kind), int(in.Limit))
 	list := SegmentList{Segments: make([]SegmentInfo, len(segments))}
 	for i, x := range segments {
 		list.Segments[i] = SegmentInfo{ID: x.ID.String(), SegmentID: x.ID.String(), Name: x.Name, Kind: x.Kind, Description: x.Description,
@@ -89,8 +89,8 @@ func (s *Service) info(d Draft) DraftInfo {
 	}
 	return DraftInfo{ID: d.ID.String(), DraftID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(),
 		SegmentName: d.SegmentName, SegmentKind: d.SegmentKind, TargetCount: d.TargetCount, Decisions: decisions,
-		Delivery: d.Progress.Delivery, Rejections: d.Progress.Rejections.known(), CreatedBy: d.CreatedBy,
-		CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: stamped(d.QueuedAt), ReviewURL: s.c.PublicURL + "/drafts/" + d.ID.String()}
+		Delivery: d.Progress.Delivery, Rejections: d.Progress.Rejections.orEmpty(), CreatedBy: d.CreatedBy,
+		CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: momentOrNil(d.QueuedAt), ReviewURL: s.c.PublicURL + "/drafts/" + d.ID.String()}
 }
 
 // DraftFilter asks the store for drafts.
@@ -197,6 +197,7 @@ func (in DraftListRequest) filter() (DraftFilter, error) {
 		Makers: in.Makers, Others: in.Others, Ahead: in.Ahead}, nil
 }
 
+// pageDrafts is keyset pagination: it asks the store for one draft more than the page has, to tell whether another page follows.
 func (s *Service) pageDrafts(ctx context.Context, in DraftListRequest) (out DraftListResponse, err error) {
 	f, err := in.filter()
 	if err != nil {

@@ -209,9 +209,19 @@ func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, change ...func(*authoring
 	quiet := slog.New(slog.DiscardHandler)
 	check := hop.Declaration{Path: "/internal/recipients/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
 	ids := hop.Declaration{Path: "/internal/ids/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
-	queryAddr := contract.Serve(t, "query", contract.Fake(t, "query", check, h.query.check), contract.Fake(t, "query", ids, h.query.checkIDs))
+	queryAddr := contract.Serve(
+		t,
+		"query",
+		contract.Fake(t, "query", check, h.query.check),
+		contract.Fake(t, "query", ids, h.query.checkIDs),
+	)
 	keys := callertest.Keys(t, "authoring", caller.Gateway, "review-control")
-	config := authoring.Config{Store: h.store, Source: query.New(h.remote("query", queryAddr, keys)), PublicURL: "https://hub.example/", Now: h.clock.Now}
+	config := authoring.Config{
+		Store:     h.store,
+		Source:    query.New(h.remote("query", queryAddr, keys)),
+		PublicURL: "https://hub.example/",
+		Now:       h.clock.Now,
+	}
 	for _, f := range change {
 		f(&config)
 	}
@@ -235,14 +245,32 @@ func policy(p authoring.Policy) func(*authoring.Config) {
 }
 
 func (h *house) remote(service, url string, keys *caller.Keys) *remote.Client {
-	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+	c := remote.New(
+		remote.Options{
+			Service:   service,
+			Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")},
+			Keys:      keys,
+			Logger:    slog.New(slog.DiscardHandler),
+			Patience:  hubtest.Patience,
+		},
+	)
 	h.t.Cleanup(c.Close)
 	return c
 }
 
 // agent is a context with the credential of an agent.
 func agent(ctx context.Context) context.Context {
-	return caller.With(ctx, caller.Caller{Kind: caller.Key, Service: "crm", ExternalUserID: "u1", CredentialID: "ak_1", Scopes: []string{"author", "query"}, RequestID: "req_1"})
+	return caller.With(
+		ctx,
+		caller.Caller{
+			Kind:           caller.Key,
+			Service:        "crm",
+			ExternalUserID: "u1",
+			CredentialID:   "ak_1",
+			Scopes:         []string{"author", "query"},
+			RequestID:      "req_1",
+		},
+	)
 }
 
 type answer struct {
@@ -325,7 +353,10 @@ func read(t testing.TB, f *fault.Error) (d details) {
 
 // operate calls an internal operation as review-control, for a person where that is shown.
 func operate[Out any](h *house, path string, in any) (Out, error) {
-	ctx, cancel := context.WithTimeout(callertest.Called(h.t, "review-control", caller.Caller{Kind: caller.User, HubUser: "ada"}), 5*hubtest.Patience)
+	ctx, cancel := context.WithTimeout(
+		callertest.Called(h.t, "review-control", caller.Caller{Kind: caller.User, HubUser: "ada"}),
+		5*hubtest.Patience,
+	)
 	defer cancel()
 	if path == authoring.DraftTransitionPath {
 		return remote.Operation[any, Out]{Path: path, Most: 32 << 20, ForCaller: true}.Call(ctx, h.review, in)

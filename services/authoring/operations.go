@@ -45,10 +45,11 @@ type DraftRequest struct {
 	DraftID string `json:"draft_id"`
 }
 
+// id is the draft's id; E_NOT_FOUND for a text that is none.
 func (r DraftRequest) id() (ID, error) {
 	id, ok := schema.ParseID(r.DraftID)
 	if !ok {
-		return 0, missing("draft", r.DraftID)
+		return 0, notFound("draft", r.DraftID)
 	}
 	return id, nil
 }
@@ -82,13 +83,15 @@ type DraftDetail struct {
 	SenderEmail     *string `json:"sender_email"`
 }
 
+// summary is the draft as neighbours list it.
 func (d Draft) summary() DraftSummary {
 	return DraftSummary{ID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(), SegmentName: d.SegmentName,
 		SegmentKind: d.SegmentKind, TargetCount: d.TargetCount, Decisions: d.Progress.Decisions, Delivery: d.Progress.Delivery,
 		ProgressVersion: d.Progress.Version, CreatedBy: d.CreatedBy, Origin: d.Origin,
-		CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: stamped(d.QueuedAt)}
+		CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: momentOrNil(d.QueuedAt)}
 }
 
+// getDraft answers a draft without its targets.
 func (s *Service) getDraft(ctx context.Context, in DraftRequest) (DraftDetail, error) {
 	id, err := in.id()
 	if err != nil {
@@ -108,6 +111,7 @@ const (
 	maxPageBytes = 4 << 20
 )
 
+// pageSize is the size of a page: defaultPage without a limit, and E_VALIDATION beyond most.
 func pageSize(limit, most int) (int, error) {
 	switch {
 	case limit == 0:
@@ -116,6 +120,14 @@ func pageSize(limit, most int) (int, error) {
 		return 0, fault.New(fault.Validation, "limit must be between 1 and %d, not %d.", most, limit)
 	}
 	return limit, nil
+}
+
+// lastIndex is the index behind which a page begins: -1 for the first page.
+func lastIndex(after *int) int {
+	if after == nil {
+		return -1
+	}
+	return *after
 }
 
 // DraftTargetsRequest asks for a page of a draft's targets, rendered.
@@ -159,6 +171,7 @@ type TargetView struct {
 	ContentHash string `json:"content_hash"`
 }
 
+// pageTargets renders a page of a draft's targets. A page ends at its limit or its bytes, whichever comes first.
 func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (DraftTargetsResponse, error) {
 	id, err := in.id()
 	if err != nil {
@@ -174,10 +187,6 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 	if len(in.IDs) > 0 {
 		limit = maxPage
 	}
-	after := -1
-	if in.After != nil {
-		after = *in.After
-	}
 	draft, err := s.c.Store.Draft(ctx, id)
 	if err != nil {
 		return DraftTargetsResponse{}, err
@@ -188,7 +197,7 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 	}
 	out := DraftTargetsResponse{Targets: []TargetView{}}
 	size := 0
-	err = s.c.Store.DraftTargets(ctx, id, after, in.IDs, func(t StoredTarget) (bool, error) {
+	err = s.c.Store.DraftTargets(ctx, id, lastIndex(in.After), in.IDs, func(t StoredTarget) (bool, error) {
 		if len(out.Targets) == limit || size > maxPageBytes {
 			out.NextAfter = &out.Targets[len(out.Targets)-1].Index
 			return false, nil
@@ -215,6 +224,7 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 	return out, err
 }
 
+// evidence is what reviewers see of a partner: the snapshot itself where there is one, a list where there are several.
 func evidence(snapshots []string) json.RawMessage {
 	switch len(snapshots) {
 	case 0:
@@ -249,6 +259,7 @@ type RecipientView struct {
 	ToName     string `json:"to_name"`
 }
 
+// pageRecipients answers who the targets are; one row more than the page is read, to tell whether another page follows.
 func (s *Service) pageRecipients(ctx context.Context, in RecipientsRequest) (RecipientsResponse, error) {
 	id, err := in.id()
 	if err != nil {
@@ -258,14 +269,10 @@ func (s *Service) pageRecipients(ctx context.Context, in RecipientsRequest) (Rec
 	if err != nil {
 		return RecipientsResponse{}, err
 	}
-	after := -1
-	if in.After != nil {
-		after = *in.After
-	}
 	if _, err := s.c.Store.Draft(ctx, id); err != nil {
 		return RecipientsResponse{}, err
 	}
-	targets, err := s.c.Store.DraftRecipients(ctx, id, after, limit+1)
+	targets, err := s.c.Store.DraftRecipients(ctx, id, lastIndex(in.After), limit+1)
 	if err != nil {
 		return RecipientsResponse{}, err
 	}
@@ -306,6 +313,7 @@ type TransitionResponse struct {
 	Replayed bool `json:"replayed"`
 }
 
+// transition is a compare-and-set on the draft's status, which answers the same when it is sent again.
 func (s *Service) transition(ctx context.Context, in TransitionRequest) (TransitionResponse, error) {
 	c := caller.From(ctx)
 	t := Transition{Operation: in.OperationID, From: in.From, To: in.To, Version: in.Version,
@@ -325,8 +333,8 @@ func (s *Service) transition(ctx context.Context, in TransitionRequest) (Transit
 		t.QueuedAt = &now
 	}
 	done, err := s.c.Store.Transition(ctx, id, t, origin(c), now)
-	return TransitionResponse{DraftID: id.String(), From: done.From, To: done.To, QueuedAt: stamped(done.QueuedAt), At: schema.Moment(done.At),
-		Replayed: done.Replayed}, err
+	return TransitionResponse{DraftID: id.String(), From: done.From, To: done.To, QueuedAt: momentOrNil(done.QueuedAt),
+		At: schema.Moment(done.At), Replayed: done.Replayed}, err
 }
 
 // ProgressRequest sets a draft's counters.
@@ -349,13 +357,14 @@ type ProgressResponse struct {
 	Rejections Rejections `json:"rejections"`
 }
 
+// progress keeps the newest counters. Messages may overtake each other: the version orders them.
 func (s *Service) progress(ctx context.Context, in ProgressRequest) (ProgressResponse, error) {
 	id, err := in.id()
 	if err != nil {
 		return ProgressResponse{}, err
 	}
-	wanted := Progress{Version: in.Version, Decisions: in.Decisions, Delivery: in.Delivery, Rejections: in.Rejections}
-	p, err := s.c.Store.SetProgress(ctx, id, wanted, func(d Draft) error { return wanted.check(d.TargetCount) })
+	p, err := s.c.Store.SetProgress(ctx, id,
+		Progress{Version: in.Version, Decisions: in.Decisions, Delivery: in.Delivery, Rejections: in.Rejections})
 	return ProgressResponse{DraftID: id.String(), Version: p.Version, Decisions: p.Decisions, Delivery: p.Delivery,
-		Rejections: p.Rejections.known()}, err
+		Rejections: p.Rejections.orEmpty()}, err
 }

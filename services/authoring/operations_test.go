@@ -21,7 +21,8 @@ import (
 func TestOperationsNeedAToken(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	for _, path := range []string{authoring.DraftGetPath, authoring.DraftListPath, authoring.DraftTargetsPath, authoring.DraftTransitionPath, authoring.DraftProgressPath, "/internal/tools/create_segment"} {
+	for _, path := range []string{authoring.DraftGetPath, authoring.DraftListPath, authoring.DraftTargetsPath,
+		authoring.DraftTransitionPath, authoring.DraftProgressPath, "/internal/tools/create_segment"} {
 		res, err := http.Post(h.url+path, "application/json", strings.NewReader(`{"draft_id":"1"}`))
 		if err != nil {
 			t.Fatal(err)
@@ -45,9 +46,12 @@ func TestDraftGetAndList(t *testing.T) {
 	body["senderName"], body["createdBy"] = "Hub", "agent"
 	ok[saved](h, "save_message_draft", body)
 	got, err := operate[json.RawMessage](h, authoring.DraftGetPath, object{"draft_id": "1", "added_later": true})
-	want := `{"id":"1","name":"win back","status":"draft","segment_id":"1","segment_name":"quiet brands","segment_kind":"partner","target_count":1,` +
-		`"decisions":{"pending":1,"approved":0,"rejected":0},"delivery":{"sent":0,"failed":0,"suppressed":0,"unknown":0},"progress_version":0,"created_by":"agent",` +
-		`"origin":{"service":"crm","external_user_id":"u1","credential_id":"ak_1","hub_user":""},"created_at":"2026-01-15T09:00:00.000Z","queued_at":null,` +
+	want := `{"id":"1","name":"win back","status":"draft","segment_id":"1","segment_name":"quiet ` +
+		`brands","segment_kind":"partner","target_count":1,` +
+		`"decisions":{"pending":1,"approved":0,"rejected":0},"delivery":{"sent":0,"failed":0,"suppressed":0,"unknown":0},` +
+		`"progress_version":0,"created_by":"agent",` +
+		`"origin":{"service":"crm","external_user_id":"u1","credential_id":"ak_1","hub_user":""},"created_at":"2026-01-15T09:00:00.000Z",` +
+		`"queued_at":null,` +
 		`"subject_template":"Hello","body_template":"Dear reader","sender_name":"Hub","sender_email":null}`
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)
@@ -63,7 +67,15 @@ func TestDraftGetAndList(t *testing.T) {
 		h.draftOf(s, 1)
 	}
 	for _, id := range []string{"3", "5"} {
-		must[any](t)(operate[any](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": []string{"draft"}, "to": "in_review", "operation_id": id}))
+		must[any](
+			t,
+		)(
+			operate[any](
+				h,
+				authoring.DraftTransitionPath,
+				object{"draft_id": id, "from": []string{"draft"}, "to": "in_review", "operation_id": id},
+			),
+		)
 	}
 	page := func(in object) (ids []string, next any) {
 		p := must[authoring.DraftListResponse](t)(operate[authoring.DraftListResponse](h, authoring.DraftListPath, in))
@@ -79,9 +91,12 @@ func TestDraftGetAndList(t *testing.T) {
 		in   object
 		want string
 	}{
-		{object{}, "[10 9 8 7 6 5 4 3 2 1] <nil>"}, {object{"limit": 4}, "[10 9 8 7] 7"}, {object{"limit": 4, "after_id": "7"}, "[6 5 4 3] 3"}, {object{"limit": 4, "after_id": "3"}, "[2 1] <nil>"},
-		{object{"limit": 10}, "[10 9 8 7 6 5 4 3 2 1] <nil>"}, {object{"status": []string{"in_review"}}, "[5 3] <nil>"}, {object{"status": []string{"in_review", "sent"}, "limit": 1}, "[5] 5"},
-		{object{"status": []string{"draft", "in_review"}, "after_id": "9", "limit": 3}, "[8 7 6] 6"}, {object{"status": []string{"nonsense"}}, "[] <nil>"},
+		{object{}, "[10 9 8 7 6 5 4 3 2 1] <nil>"}, {object{"limit": 4}, "[10 9 8 7] 7"},
+		{object{"limit": 4, "after_id": "7"}, "[6 5 4 3] 3"}, {object{"limit": 4, "after_id": "3"}, "[2 1] <nil>"},
+		{object{"limit": 10}, "[10 9 8 7 6 5 4 3 2 1] <nil>"}, {object{"status": []string{"in_review"}}, "[5 3] <nil>"},
+		{object{"status": []string{"in_review", "sent"}, "limit": 1}, "[5] 5"},
+		{object{"status": []string{"draft", "in_review"}, "after_id": "9", "limit": 3}, "[8 7 6] 6"},
+		{object{"status": []string{"nonsense"}}, "[] <nil>"},
 	} {
 		ids, next := page(c.in)
 		if got := fmt.Sprint(ids, " ", next); got != c.want {
@@ -108,13 +123,21 @@ func TestDraftsAsReviewersLookForThem(t *testing.T) {
 	quiet, loud := h.segmentOf(member(0, `{}`)), h.segmentOf(member(0, `{}`))
 	exec(`UPDATE authoring.segments SET name = '50%_loud' WHERE id = ` + loud)
 	for i, d := range []struct{ segment, name, by string }{
-		{quiet, "spring", "agent"}, {loud, "spring sale", "Ada"}, {quiet, "봄 세일", "agent"}, {quiet, "autumn", "Ada"}, {loud, "winter", "agent"}, {quiet, "plain", "agent"},
+		{quiet, "spring", "agent"}, {loud, "spring sale", "Ada"}, {quiet, "봄 세일", "agent"}, {quiet, "autumn", "Ada"},
+		{loud, "winter", "agent"}, {quiet, "plain", "agent"},
 	} {
 		body := draft(d.segment, target(0))
 		body["name"], body["createdBy"] = d.name, d.by
 		ok[saved](h, "save_message_draft", body)
 		// The later the draft, the earlier it was queued; the last is not.
-		exec(fmt.Sprintf(`UPDATE authoring.drafts SET status = 'in_review', queued_at = '2026-01-15T08:00:00Z'::timestamptz - %d * interval '1 hour' WHERE id = %d AND name <> 'plain'`, i, i+1))
+		exec(
+			fmt.Sprintf(
+				`UPDATE authoring.drafts SET status = 'in_review', queued_at = '2026-01-15T08:00:00Z'::timestamptz - %d * interval '1 hour' `+
+					`WHERE id = %d AND name <> 'plain'`,
+				i,
+				i+1,
+			),
+		)
 	}
 	ada := []object{{"created_by": "Ada", "hub_user": "", "external_user_id": "u1"}}
 	review := []string{"in_review"}
@@ -134,27 +157,34 @@ func TestDraftsAsReviewersLookForThem(t *testing.T) {
 		"by the queue":             {object{"order": "queued"}, "[5 4 3 2 1] map[] map[]"},
 		"the next page":            {object{"order": "queued", "status": review, "after_id": "4", "limit": 2}, "[3 2] map[] map[]"},
 		"behind what is not there": {object{"order": "queued", "after_id": "6"}, "[] map[] map[]"},
-		"another's count":          {object{"search": "s", "limit": 2, "makers": ada, "count": true}, "[6 4] map[draft:1 in_review:4] map[draft:1 in_review:2]"},
-		"but for one":              {object{"order": "queued", "status": review, "makers": ada, "others": true, "count": true}, "[5 3 1] map[draft:1 in_review:5] map[draft:1 in_review:3]"},
-		"one by another name":      {object{"status": review, "others": true, "makers": []object{{"created_by": "ada"}, {"created_by": "Ada", "hub_user": "x"}}}, "[5 4 3 2 1] map[] map[]"},
-		"a name":                   {object{"search": "SPRING", "count": true}, "[2 1] map[in_review:2] map[in_review:2]"},
-		"a name in Korean":         {object{"search": "세일"}, "[3] map[] map[]"},
-		"a segment":                {object{"search": "50%_l", "status": review, "order": "queued"}, "[5 2] map[] map[]"},
-		"no pattern":               {object{"search": "s%g"}, "[] map[] map[]"},
-		"no escape":                {object{"search": `\`}, "[] map[] map[]"},
-		"what no name has":         {object{"search": "spring\x00"}, "[] map[] map[]"},
-		"an id":                    {object{"search": "4"}, "[4] map[] map[]"},
-		"news": {object{"status": review, "order": "queued", "count": true, "ahead": []object{{"draft_id": "4", "status": "approved"}, {"draft_id": "999", "status": "in_review"}}},
+		"another's count": {object{"search": "s", "limit": 2, "makers": ada, "count": true},
+			"[6 4] map[draft:1 in_review:4] map[draft:1 in_review:2]"},
+		"but for one": {object{"order": "queued", "status": review, "makers": ada, "others": true, "count": true},
+			"[5 3 1] map[draft:1 in_review:5] map[draft:1 in_review:3]"},
+		"one by another name": {object{"status": review, "others": true,
+			"makers": []object{{"created_by": "ada"}, {"created_by": "Ada", "hub_user": "x"}}}, "[5 4 3 2 1] map[] map[]"},
+		"a name":           {object{"search": "SPRING", "count": true}, "[2 1] map[in_review:2] map[in_review:2]"},
+		"a name in Korean": {object{"search": "세일"}, "[3] map[] map[]"},
+		"a segment":        {object{"search": "50%_l", "status": review, "order": "queued"}, "[5 2] map[] map[]"},
+		"no pattern":       {object{"search": "s%g"}, "[] map[] map[]"},
+		"no escape":        {object{"search": `\`}, "[] map[] map[]"},
+		"what no name has": {object{"search": "spring\x00"}, "[] map[] map[]"},
+		"an id":            {object{"search": "4"}, "[4] map[] map[]"},
+		"news": {object{"status": review, "order": "queued", "count": true,
+			"ahead": []object{{"draft_id": "4", "status": "approved"}, {"draft_id": "999", "status": "in_review"}}},
 			"[5 3 2 1] map[approved:1 draft:1 in_review:4] map[approved:1 draft:1 in_review:4]"},
-		"what the news bring": {object{"status": []string{"approved", "sent"}, "search": "a", "ahead": []object{{"draft_id": "4", "status": "approved"}, {"draft_id": "1", "status": "sent"}}}, "[4 1] map[] map[]"},
-		"news in pages": {object{"status": review, "order": "queued", "after_id": "4", "limit": 2, "ahead": []object{{"draft_id": "3", "status": "in_review"}, {"draft_id": "5", "status": "in_review"}}},
+		"what the news bring": {object{"status": []string{"approved", "sent"}, "search": "a",
+			"ahead": []object{{"draft_id": "4", "status": "approved"}, {"draft_id": "1", "status": "sent"}}}, "[4 1] map[] map[]"},
+		"news in pages": {object{"status": review, "order": "queued", "after_id": "4", "limit": 2,
+			"ahead": []object{{"draft_id": "3", "status": "in_review"}, {"draft_id": "5", "status": "in_review"}}},
 			"[3 2] map[] map[]"},
 	} {
 		if got := list(c.in); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
-	for _, bad := range []object{{"order": "name"}, {"search": strings.Repeat("가", 201)}, {"ahead": []object{{"draft_id": "x", "status": "sent"}}}, {"makers": make([]object, 1001)}, {"ahead": make([]object, 5001)}} {
+	for _, bad := range []object{{"order": "name"}, {"search": strings.Repeat("가", 201)},
+		{"ahead": []object{{"draft_id": "x", "status": "sent"}}}, {"makers": make([]object, 1001)}, {"ahead": make([]object, 5001)}} {
 		if _, err := operate[any](h, authoring.DraftListPath, bad); !fault.Is(err, fault.Validation) {
 			t.Errorf("%v: %v", bad, err)
 		}
@@ -180,8 +210,12 @@ func TestTargetPages(t *testing.T) {
 		t.Fatalf("%+v", p)
 	}
 	got := p.Targets[1]
-	if got.Index != 1 || got.ExternalID != 1 || got.ToEmail != "c1@partner.example" || got.ToName != "Contact 1" || got.Subject != "Hello" || got.Body != "<p>1</p>" || !got.HTML ||
-		string(got.Context) != `{"n":1}` || string(got.Snapshot) != `{"b":1.50,"a":"<b>"}` || len(got.ContentHash) != 64 || string(p.Targets[0].Snapshot) != "null" {
+	if got.Index != 1 || got.ExternalID != 1 || got.ToEmail != "c1@partner.example" || got.ToName != "Contact 1" ||
+		got.Subject != "Hello" || got.Body != "<p>1</p>" || !got.HTML ||
+		string(got.Context) != `{"n":1}` ||
+		string(got.Snapshot) != `{"b":1.50,"a":"<b>"}` ||
+		len(got.ContentHash) != 64 ||
+		string(p.Targets[0].Snapshot) != "null" {
 		t.Errorf("%+v, snapshot %s", got, got.Snapshot)
 	}
 	mail := authoring.Mail{ToEmail: got.ToEmail, ToName: got.ToName, Subject: got.Subject, Body: got.Body, HTML: got.HTML}
@@ -222,7 +256,11 @@ func TestTargetPages(t *testing.T) {
 		t.Errorf("%d recipients, then %v", len(all.Recipients), all.NextAfter)
 	}
 	two := recipients(object{"limit": 2, "after": 4})
-	if want := (authoring.RecipientView{Index: 6, ExternalID: 6, ToEmail: "c6@partner.example", ToName: "Contact 6"}); len(two.Recipients) != 2 || *two.NextAfter != 6 || two.Recipients[1] != want {
+	if want := (authoring.RecipientView{Index: 6, ExternalID: 6, ToEmail: "c6@partner.example", ToName: "Contact 6"}); len(
+		two.Recipients,
+	) != 2 ||
+		*two.NextAfter != 6 ||
+		two.Recipients[1] != want {
 		t.Errorf("%+v", two)
 	}
 	for _, bad := range []object{{"limit": 5001}, {"limit": -1}} {
@@ -246,8 +284,19 @@ func TestEvidenceOfBrandsAndCampaigns(t *testing.T) {
 	for _, kind := range []string{"brand", "campaign"} {
 		for _, more := range []int{0, 200} { // few targets are stored in another way than many
 			h := newHouse(t)
-			members := []any{member(0, `{"x":1}`), member(1, `{"brand_id":1, "partner_id":2}`), member(2, `{"partner_id":"3","a":1.50}`), member(3, `{"partner_id": 3}`),
-				member(4, `{"partner_id":null}`), member(5, `{"partner_id":{"partner_id":0}}`), member(6, `{"partner_id":1.5}`), member(7, `{"nested":{"partner_id":1}}`)}
+			members := []any{
+				member(0, `{"x":1}`),
+				member(1, `{"brand_id":1, "partner_id":2}`),
+				member(2, `{"partner_id":"3","a":1.50}`),
+				member(3, `{"partner_id": 3}`),
+				member(
+					4,
+					`{"partner_id":null}`,
+				),
+				member(5, `{"partner_id":{"partner_id":0}}`),
+				member(6, `{"partner_id":1.5}`),
+				member(7, `{"nested":{"partner_id":1}}`),
+			}
 			for i := range 11 {
 				members = append(members, member(100+i, fmt.Sprintf(`{"partner_id":4,"n":%d}`, 11-i)))
 			}
@@ -255,13 +304,20 @@ func TestEvidenceOfBrandsAndCampaigns(t *testing.T) {
 				members = append(members, member(1000+i, `{"partner_id":999}`))
 			}
 			s := ok[object](h, "create_segment", with(segment(members...), "kind", kind))["segment_id"].(string)
-			p := must[authoring.DraftTargetsResponse](t)(operate[authoring.DraftTargetsResponse](h, authoring.DraftTargetsPath, object{"draft_id": h.draftOf(s, 5)}))
+			p := must[authoring.DraftTargetsResponse](
+				t,
+			)(
+				operate[authoring.DraftTargetsResponse](h, authoring.DraftTargetsPath, object{"draft_id": h.draftOf(s, 5)}),
+			)
 			for i, want := range []string{`null`, `null`, `{"brand_id":1,"partner_id":2}`, `[{"partner_id":"3","a":1.50},{"partner_id":3}]`} {
 				if got := string(p.Targets[i].Snapshot); got != want {
 					t.Errorf("%s, partner %d: %s, want %s", kind, i, got, want)
 				}
 			}
-			if got := string(p.Targets[4].Snapshot); strings.Count(got, "partner_id") != 10 || !strings.HasPrefix(got, `[{"partner_id":4,"n":11},`) {
+			if got := string(
+				p.Targets[4].Snapshot,
+			); strings.Count(got, "partner_id") != 10 ||
+				!strings.HasPrefix(got, `[{"partner_id":4,"n":11},`) {
 				t.Errorf("%s, a partner with eleven: %s", kind, got)
 			}
 		}
@@ -278,7 +334,11 @@ func TestLargePagesEndEarly(t *testing.T) {
 		targets[i] = target(i)
 	}
 	id := ok[saved](h, "save_message_draft", with(draft(s, targets...), "bodyTemplate", strings.Repeat("x", 1<<20))).DraftID
-	p := must[authoring.DraftTargetsResponse](t)(operate[authoring.DraftTargetsResponse](h, authoring.DraftTargetsPath, object{"draft_id": id}))
+	p := must[authoring.DraftTargetsResponse](
+		t,
+	)(
+		operate[authoring.DraftTargetsResponse](h, authoring.DraftTargetsPath, object{"draft_id": id}),
+	)
 	if len(p.Targets) != 5 || p.NextAfter == nil || *p.NextAfter != 4 {
 		t.Errorf("%d targets", len(p.Targets))
 	}
@@ -359,7 +419,12 @@ func TestTransitions(t *testing.T) {
 			},
 			"reuse": func(rt *rapid.T) {
 				for operation, first := range past {
-					other := object{"draft_id": id, "from": []string{first.From}, "to": rapid.SampledFrom(statuses).Draw(rt, "to"), "operation_id": operation}
+					other := object{
+						"draft_id":     id,
+						"from":         []string{first.From},
+						"to":           rapid.SampledFrom(statuses).Draw(rt, "to"),
+						"operation_id": operation,
+					}
 					if other["to"] == first.To {
 						other["from"] = []string{first.To}
 					}
@@ -386,12 +451,27 @@ func TestTransitions(t *testing.T) {
 }
 
 // paths lead from draft to each status.
-var paths = map[string][]string{"draft": {}, "in_review": {"in_review"}, "approved": {"in_review", "approved"}, "rejected": {"in_review", "rejected"}, "sent": {"in_review", "approved", "sent"}, "cancelled": {"cancelled"}}
+var paths = map[string][]string{
+	"draft":     {},
+	"in_review": {"in_review"},
+	"approved":  {"in_review", "approved"},
+	"rejected":  {"in_review", "rejected"},
+	"sent":      {"in_review", "approved", "sent"},
+	"cancelled": {"cancelled"},
+}
 
 func (h *house) bring(id string, to string) {
 	h.t.Helper()
 	for i, step := range paths[to] {
-		must[any](h.t)(operate[any](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": statuses, "to": step, "operation_id": fmt.Sprintf("bring-%s-%d", id, i)}))
+		must[any](
+			h.t,
+		)(
+			operate[any](
+				h,
+				authoring.DraftTransitionPath,
+				object{"draft_id": id, "from": statuses, "to": step, "operation_id": fmt.Sprintf("bring-%s-%d", id, i)},
+			),
+		)
 	}
 }
 
@@ -411,7 +491,14 @@ func TestEveryPair(t *testing.T) {
 				if kind != caller.Service {
 					ctx = callertest.Called(t, "review-control", caller.Caller{Kind: kind, CredentialID: "ak_1"})
 				}
-				_, err := remote.Operation[any, any]{Path: authoring.DraftTransitionPath, ForCaller: true}.Call(ctx, h.review, object{"draft_id": id, "from": []string{from}, "to": to, "operation_id": fmt.Sprint("pair", n)})
+				_, err := remote.Operation[any, any]{
+					Path:      authoring.DraftTransitionPath,
+					ForCaller: true,
+				}.Call(
+					ctx,
+					h.review,
+					object{"draft_id": id, "from": []string{from}, "to": to, "operation_id": fmt.Sprint("pair", n)},
+				)
 				want := fault.Code("")
 				switch agent := kind == caller.Key || kind == caller.App; {
 				case !allowed[[2]string{from, to}]:
@@ -433,7 +520,13 @@ func TestTransitionRequests(t *testing.T) {
 	s := h.segmentOf()
 	id := h.draftOf(s, 1)
 	good := func() object {
-		return object{"draft_id": id, "from": []string{"draft"}, "to": "in_review", "operation_id": "o", "queued_at": "2026-01-15T18:00:00.1239+09:00"}
+		return object{
+			"draft_id":     id,
+			"from":         []string{"draft"},
+			"to":           "in_review",
+			"operation_id": "o",
+			"queued_at":    "2026-01-15T18:00:00.1239+09:00",
+		}
 	}
 	for name, c := range map[string]struct {
 		change object
@@ -467,7 +560,9 @@ func TestTransitionRequests(t *testing.T) {
 	if _, err := operate[any](h, authoring.DraftTransitionPath, in); !fault.Is(err, fault.Idempotency) {
 		t.Errorf("another draft's operation: %v", err)
 	}
-	if n := h.count(`SELECT count(*) FROM authoring.draft_transitions WHERE hub_user = 'ada' AND from_status = 'draft' AND to_status = 'in_review'`); n != 1 {
+	if n := h.count(
+		`SELECT count(*) FROM authoring.draft_transitions WHERE hub_user = 'ada' AND from_status = 'draft' AND to_status = 'in_review'`,
+	); n != 1 {
 		t.Errorf("%d rows of history", n)
 	}
 }
@@ -485,7 +580,11 @@ func TestRacingTransitions(t *testing.T) {
 		done := map[string]int{}
 		for i, to := range []string{"approved", "rejected", "cancelled", "approved", "rejected", "cancelled"} {
 			wg.Go(func() {
-				got, err := operate[transitioned](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": []string{"in_review"}, "to": to, "operation_id": fmt.Sprintf("race-%d-%s", round, to)})
+				got, err := operate[transitioned](
+					h,
+					authoring.DraftTransitionPath,
+					object{"draft_id": id, "from": []string{"in_review"}, "to": to, "operation_id": fmt.Sprintf("race-%d-%s", round, to)},
+				)
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
@@ -497,7 +596,11 @@ func TestRacingTransitions(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := h.count(`SELECT count(*) FROM authoring.draft_transitions WHERE draft_id = $1 AND from_status = 'in_review'`, id); n != 1 || len(done) != 1 {
+		if n := h.count(
+			`SELECT count(*) FROM authoring.draft_transitions WHERE draft_id = $1 AND from_status = 'in_review'`,
+			id,
+		); n != 1 ||
+			len(done) != 1 {
 			t.Fatalf("%d outcomes, %v", n, done)
 		}
 		for to, answers := range done {
@@ -512,18 +615,37 @@ func TestProgress(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	id := h.draftOf(h.segmentOf(), 10)
-	must[any](t)(operate[any](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": []string{"draft"}, "to": "in_review", "operation_id": "q"}))
+	must[any](
+		t,
+	)(
+		operate[any](
+			h,
+			authoring.DraftTransitionPath,
+			object{"draft_id": id, "from": []string{"draft"}, "to": "in_review", "operation_id": "q"},
+		),
+	)
 	set := func(version, pending, approved, rejected, sent, failed, suppressed, unknown int) (authoring.ProgressResponse, error) {
-		return operate[authoring.ProgressResponse](h, authoring.DraftProgressPath, object{"draft_id": id, "version": version,
-			"decisions": object{"pending": pending, "approved": approved, "rejected": rejected}, "delivery": object{"sent": sent, "failed": failed, "suppressed": suppressed, "unknown": unknown}})
+		return operate[authoring.ProgressResponse](h, authoring.DraftProgressPath, object{
+			"draft_id": id,
+			"version":  version,
+			"decisions": object{
+				"pending":  pending,
+				"approved": approved,
+				"rejected": rejected,
+			},
+			"delivery": object{"sent": sent, "failed": failed, "suppressed": suppressed, "unknown": unknown},
+		})
 	}
 	for _, c := range []struct {
 		in   [8]int
 		want string // version and counters afterwards; empty for E_VALIDATION
 	}{
-		{[8]int{1, 9, 1, 0, 0, 0, 0, 0}, "1 {9 1 0} {0 0 0 0}"}, {[8]int{3, 7, 2, 1, 0, 0, 0, 0}, "3 {7 2 1} {0 0 0 0}"}, {[8]int{2, 8, 1, 1, 0, 0, 0, 0}, "3 {7 2 1} {0 0 0 0}"},
+		{[8]int{1, 9, 1, 0, 0, 0, 0, 0}, "1 {9 1 0} {0 0 0 0}"}, {[8]int{3, 7, 2, 1, 0, 0, 0, 0}, "3 {7 2 1} {0 0 0 0}"},
+		{[8]int{2, 8, 1, 1, 0, 0, 0, 0}, "3 {7 2 1} {0 0 0 0}"},
 		{[8]int{3, 10, 0, 0, 0, 0, 0, 0}, "3 {7 2 1} {0 0 0 0}"}, {[8]int{4, 0, 9, 1, 5, 2, 1, 1}, "4 {0 9 1} {5 2 1 1}"},
-		{[8]int{5, 0, 9, 0, 0, 0, 0, 0}, ""}, {[8]int{5, 0, 9, 1, 8, 1, 1, 0}, ""}, {[8]int{5, 0, 9, 1, 7, 1, 1, 1}, ""}, {[8]int{5, 0, 9, 1, 1, 0, 0, -1}, ""}, {[8]int{5, -1, 10, 1, 0, 0, 0, 0}, ""}, {[8]int{0, 10, 0, 0, 0, 0, 0, 0}, ""}, {[8]int{-3, 10, 0, 0, 0, 0, 0, 0}, ""},
+		{[8]int{5, 0, 9, 0, 0, 0, 0, 0}, ""}, {[8]int{5, 0, 9, 1, 8, 1, 1, 0}, ""}, {[8]int{5, 0, 9, 1, 7, 1, 1, 1}, ""},
+		{[8]int{5, 0, 9, 1, 1, 0, 0, -1}, ""}, {[8]int{5, -1, 10, 1, 0, 0, 0, 0}, ""}, {[8]int{0, 10, 0, 0, 0, 0, 0, 0}, ""},
+		{[8]int{-3, 10, 0, 0, 0, 0, 0, 0}, ""},
 	} {
 		got, err := set(c.in[0], c.in[1], c.in[2], c.in[3], c.in[4], c.in[5], c.in[6], c.in[7])
 		if c.want == "" {
@@ -560,12 +682,19 @@ func TestProgress(t *testing.T) {
 		reasons           any
 		want              string // as list_drafts has them; empty for E_VALIDATION
 	}{
-		{30, 4, object{"tone": 1, "content": 2}, `{"content":2,"tone":1}`}, {29, 4, object{"tone": 4}, `{"content":2,"tone":1}`}, {31, 3, object{"tone": 3}, `{"tone":3}`},
-		{32, 3, object{"tone": 4}, ""}, {32, 3, object{"tone": 2, "other": 2}, ""}, {32, 3, object{"tone": 0}, ""}, {32, 3, object{"tone": -1}, ""}, {32, 3, object{"<b>": 1}, ""}, {32, 3, object{"": 1}, ""},
+		{30, 4, object{"tone": 1, "content": 2}, `{"content":2,"tone":1}`}, {29, 4, object{"tone": 4}, `{"content":2,"tone":1}`},
+		{31, 3, object{"tone": 3}, `{"tone":3}`},
+		{32, 3, object{"tone": 4}, ""}, {32, 3, object{"tone": 2, "other": 2}, ""}, {32, 3, object{"tone": 0}, ""},
+		{32, 3, object{"tone": -1}, ""}, {32, 3, object{"<b>": 1}, ""}, {32, 3, object{"": 1}, ""},
 		{32, 3, object{strings.Repeat("a", 41): 1}, ""}, {32, 0, object{"tone": 1}, ""},
 		{33, 2, object{"tone": 2}, `{"tone":2}`}, {34, 2, nil, `{}`}, // an earlier release of review-control counts none
 	} {
-		in := object{"draft_id": id, "version": c.version, "decisions": object{"pending": 10 - c.rejected, "approved": 0, "rejected": c.rejected}, "delivery": object{"sent": 0, "failed": 0, "suppressed": 0}}
+		in := object{
+			"draft_id":  id,
+			"version":   c.version,
+			"decisions": object{"pending": 10 - c.rejected, "approved": 0, "rejected": c.rejected},
+			"delivery":  object{"sent": 0, "failed": 0, "suppressed": 0},
+		}
 		if c.reasons != nil {
 			in["rejections"] = c.reasons
 		}
@@ -576,7 +705,13 @@ func TestProgress(t *testing.T) {
 			}
 			continue
 		}
-		if a, listErr := h.send(agent(t.Context()), "list_drafts", "", `{}`); err != nil || listErr != nil || !strings.Contains(a.data, `"rejections":`+c.want) {
+		if a, listErr := h.send(
+			agent(t.Context()),
+			"list_drafts",
+			"",
+			`{}`,
+		); err != nil || listErr != nil ||
+			!strings.Contains(a.data, `"rejections":`+c.want) {
 			t.Errorf("%v: %v, %v, %s", in, err, listErr, a.data)
 		}
 	}
@@ -584,7 +719,17 @@ func TestProgress(t *testing.T) {
 		t.Error(err)
 	}
 	move := func(version int) error {
-		_, err := operate[transitioned](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": []string{"in_review"}, "to": "approved", "operation_id": fmt.Sprint("v", version), "version": version})
+		_, err := operate[transitioned](
+			h,
+			authoring.DraftTransitionPath,
+			object{
+				"draft_id":     id,
+				"from":         []string{"in_review"},
+				"to":           "approved",
+				"operation_id": fmt.Sprint("v", version),
+				"version":      version,
+			},
+		)
 		return err
 	}
 	if err := move(34); !fault.Is(err, fault.Conflict) {

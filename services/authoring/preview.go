@@ -1,6 +1,7 @@
 package authoring
 
 import (
+	"maps"
 	"slices"
 
 	"hub.internal/pkg/markup"
@@ -10,9 +11,9 @@ import (
 )
 
 const (
-	// maxLooked is how much of a draft's texts, in bytes, is looked at for what recipients will not
+	// maxCheckedBytes is how much of a draft's texts, in bytes, is looked at for what recipients will not
 	// get: an answer is not to wait for 32 MiB of bodies, which are mostly alike.
-	maxLooked = 1 << 20
+	maxCheckedBytes = 1 << 20
 	// maxPreview is how much of a mail's text a preview has, in characters.
 	maxPreview = 500
 	// mostLookalikes is how many texts that look like placeholders are named.
@@ -23,8 +24,8 @@ const (
 	mostKeys = 100
 )
 
-// allowed is what of an HTML body stays when review-control renders it.
-var allowed = markup.Mail()
+// mailPolicy is what of an HTML body stays when review-control renders it.
+var mailPolicy = markup.Mail()
 
 // Preview is what the first target will read, as far as authoring can tell: its own texts or the templates with its values,
 // without what is removed, and of HTML the plain-text part that goes along with it. It is made by the functions that
@@ -42,21 +43,21 @@ type Preview struct {
 // preview is that of a mail.
 func (m Mail) preview() Preview {
 	subject, _ := markup.Text(m.Subject)
-	body := text.HeadBytes(m.Body, maxLooked)
+	body := text.HeadBytes(m.Body, maxCheckedBytes)
 	if m.HTML {
-		body, _ = allowed.Clean(body)
+		body, _ = mailPolicy.Clean(body)
 		body = prose.Of(body)
 	} else {
 		body, _ = markup.Text(body)
 	}
 	p := Preview{ToEmail: m.ToEmail, Subject: text.OneLine(subject), HTML: m.HTML}
 	p.Text = text.Head(body, maxPreview)
-	p.Truncated = len(p.Text) < len(body) || len(m.Body) > maxLooked
+	p.Truncated = len(p.Text) < len(body) || len(m.Body) > maxCheckedBytes
 	return p
 }
 
-// look is what can be told of a draft's texts before they are rendered for its reviewers.
-type look struct {
+// textCheck is what can be told of a draft's texts before they are rendered for its reviewers.
+type textCheck struct {
 	preview Preview
 	// removed is never nil.
 	removed []markup.Removed
@@ -68,10 +69,10 @@ type look struct {
 	bytes int
 }
 
-// looked looks at the templates with the values of the first target, then at targets' own texts until maxLooked is reached.
+// checkTexts looks at the templates with the values of the first target, then at targets' own texts until maxCheckedBytes is reached.
 // It lists what review-control will take out of the mails; what is stored is the text as it was given.
-func (d Draft) looked(targets DraftTargets) look {
-	l := look{removed: []markup.Removed{}}
+func (d Draft) checkTexts(targets DraftTargets) textCheck {
+	l := textCheck{removed: []markup.Removed{}}
 	templates, err := d.Templates()
 	if err != nil {
 		return l // checked lets no such draft through
@@ -79,48 +80,50 @@ func (d Draft) looked(targets DraftTargets) look {
 	var keys []string
 	i := -1
 	for t, err := range targets {
-		if err != nil || l.bytes > maxLooked {
+		if err != nil || l.bytes > maxCheckedBytes {
 			break
 		}
 		i++
-		own, subjectErr, bodyErr := templates.of(t)
+		own, subjectErr, bodyErr := templates.forTarget(t)
 		v := t.values()
 		if i == 0 {
-			keys = v.keys(mostKeys)
-			subject, _ := templates.subject.render(v) // without a value where the target has none:
-			body, _ := templates.body.render(v)       // it may have texts of its own
-			l.take(subject, body, templates.body.HTML)
-			l.compare("/subjectTemplate", d.SubjectTemplate, keys)
-			l.compare("/bodyTemplate", d.BodyTemplate, keys)
+			context, _ := v.Context() // what was read before it broke will do
+			keys = slices.Sorted(maps.Keys(context))
+			keys = keys[:min(len(keys), mostKeys)]
+			subject, _ := templates.subject.Render(v) // without a value where the target has none:
+			body, _ := templates.body.Render(v)       // it may have texts of its own
+			l.addRemoved(subject, body, templates.body.HTML)
+			l.addLookalikes("/subjectTemplate", d.SubjectTemplate, keys)
+			l.addLookalikes("/bodyTemplate", d.BodyTemplate, keys)
 			if mail, err := Render(templates, t); err == nil {
 				l.preview = mail.preview()
 			}
 		}
 		var subject, body string
 		if t.Subject != "" && subjectErr == nil {
-			subject, _ = own.subject.render(v)
-			l.compare(at(i, "subject"), t.Subject, keys)
+			subject, _ = own.subject.Render(v)
+			l.addLookalikes(targetPath(i, "subject"), t.Subject, keys)
 		}
 		if t.Body != "" && bodyErr == nil {
-			body, _ = own.body.render(v)
-			l.compare(at(i, "body"), t.Body, keys)
+			body, _ = own.body.Render(v)
+			l.addLookalikes(targetPath(i, "body"), t.Body, keys)
 		}
 		if subject != "" || body != "" {
-			l.take(subject, body, own.body.HTML)
+			l.addRemoved(subject, body, own.body.HTML)
 		}
 	}
 	return l
 }
 
-// take adds what will be taken out of a mail.
-func (l *look) take(subject, body string, isHTML bool) {
+// addRemoved adds what will be taken out of a mail.
+func (l *textCheck) addRemoved(subject, body string, isHTML bool) {
 	_, inSubject := markup.Text(subject)
 	for i := range inSubject {
 		inSubject[i].What += " in the subject"
 	}
 	var inBody []markup.Removed
 	if isHTML {
-		_, inBody = allowed.Clean(body)
+		_, inBody = mailPolicy.Clean(body)
 	} else {
 		_, inBody = markup.Text(body)
 	}
@@ -128,9 +131,9 @@ func (l *look) take(subject, body string, isHTML bool) {
 	l.bytes += len(subject) + len(body)
 }
 
-// compare adds what of a text looks like placeholders.
-func (l *look) compare(member, written string, keys []string) {
-	for _, f := range lookalike.Find(text.HeadBytes(written, maxLooked), keys, mostLookalikes) {
+// addLookalikes adds what of a text looks like placeholders.
+func (l *textCheck) addLookalikes(member, written string, keys []string) {
+	for _, f := range lookalike.Find(text.HeadBytes(written, maxCheckedBytes), keys, mostLookalikes) {
 		if len(l.foreign) < mostForeign && !slices.Contains(l.foreign, member) {
 			l.foreign = append(l.foreign, member)
 		}

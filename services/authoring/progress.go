@@ -41,8 +41,8 @@ func (r Rejections) check(rejected int64) error {
 	return nil
 }
 
-// known is r, or empty where nothing is known.
-func (r Rejections) known() Rejections {
+// orEmpty is r, or empty where nothing is known.
+func (r Rejections) orEmpty() Rejections {
 	if r == nil {
 		return Rejections{}
 	}
@@ -63,6 +63,18 @@ type Delivery struct {
 	Failed     int64 `json:"failed" jsonschema:"Mails that failed for good"`
 	Suppressed int64 `json:"suppressed" jsonschema:"Mails not sent because the recipient is on the suppression list"`
 	Unknown    int64 `json:"unknown" jsonschema:"Mails that may have arrived: the hand-over broke in the middle, and they are never sent again"`
+}
+
+// Count says which progress the draft has after it was told p: p itself, or what it has when that is as new. The store writes exactly
+// what has changed. Counters that do not fit the draft are E_VALIDATION.
+func (d Draft) Count(p Progress) (now Progress, changed bool, err error) {
+	if err := p.check(d.TargetCount); err != nil {
+		return Progress{}, false, err
+	}
+	if d.Progress.Version >= p.Version {
+		return d.Progress, false, nil
+	}
+	return p, true, nil
 }
 
 // check holds the counters to a draft with so many targets.

@@ -64,10 +64,10 @@ func (t SegmentTarget) Partner(kind Kind) *int64 {
 // another form. An error ends them.
 type SegmentTargets = iter.Seq2[SegmentTarget, error]
 
-// checked judges a segment that is about to be stored and counts its targets. It answers what it has seen of them.
-func (s Segment) checked(targets SegmentTargets) (Segment, targetsSeen, error) {
+// validate judges a segment that is about to be stored and counts its targets. It answers what it has seen of them.
+func (s Segment) validate(targets SegmentTargets) (Segment, snapshotCheck, error) {
 	var v schema.Violations
-	var seen targetsSeen
+	var seen snapshotCheck
 	v.Line("/name", s.Name, maxName)
 	checkNote(&v, "/description", s.Description)
 	checkLabel(&v, "/createdBy", s.CreatedBy)
@@ -77,7 +77,8 @@ func (s Segment) checked(targets SegmentTargets) (Segment, targetsSeen, error) {
 			return Segment{}, seen, err
 		}
 		if earlier, twice := first[t.ExternalID]; twice {
-			v.Add(at(s.TargetCount, "externalId"), "uniqueItems", "is %d, as is that of target %d; name each target once", t.ExternalID, earlier)
+			v.Add(targetPath(s.TargetCount, "externalId"), "uniqueItems",
+				"is %d, as is that of target %d; name each target once", t.ExternalID, earlier)
 		} else {
 			first[t.ExternalID] = s.TargetCount
 		}
@@ -87,12 +88,14 @@ func (s Segment) checked(targets SegmentTargets) (Segment, targetsSeen, error) {
 	return s, seen, v.Err()
 }
 
+// checkLabel holds a label to one line.
 func checkLabel(v *schema.Violations, path string, text *string) {
 	if text != nil {
 		v.Line(path, *text, maxCreatedBy)
 	}
 }
 
+// checkNote holds a description to its bound; it may have several lines.
 func checkNote(v *schema.Violations, path string, text *string) {
 	if text != nil {
 		v.Prose(path, *text)

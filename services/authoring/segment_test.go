@@ -71,7 +71,12 @@ func TestCatalogFacts(t *testing.T) {
 func TestSegmentIsKeptByteForByte(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	snapshots := []string{`{"b":1.50,"a": [1e2, 9007199254740993],"z":"\u0041\/\u0000","a b":null}`, `{}`, "{\"x\":\n\t\"é😀\u2028\"}", `{"deep":{"b":1,"a":2}}`}
+	snapshots := []string{
+		`{"b":1.50,"a": [1e2, 9007199254740993],"z":"\u0041\/\u0000","a b":null}`,
+		`{}`,
+		"{\"x\":\n\t\"é😀\u2028\"}",
+		`{"deep":{"b":1,"a":2}}`,
+	}
 	var targets []any
 	for i, s := range snapshots {
 		targets = append(targets, member(i, s))
@@ -83,10 +88,14 @@ func TestSegmentIsKeptByteForByte(t *testing.T) {
 	}
 	body := `{"kind":"brand","targets":[` + strings.Join(list, " , ") + `],"name":"n"}`
 	a, err := h.send(agent(t.Context()), "create_segment", "k", body)
-	if err != nil || a.count != len(targets) || a.replayed || a.data != `{"segment_id":"1","id":"1","name":"n","kind":"brand","targetCount":4,"createdAt":"2026-01-15T09:00:00.000Z"}` {
+	if err != nil || a.count != len(targets) || a.replayed ||
+		a.data != `{"segment_id":"1","id":"1","name":"n","kind":"brand","targetCount":4,"createdAt":"2026-01-15T09:00:00.000Z"}` {
 		t.Fatalf("%+v, %v\n%s", a, err, h.logs)
 	}
-	rows, err := h.super.Query(t.Context(), `SELECT position, external_id, snapshot::text FROM authoring.segment_targets WHERE segment_id = 1 ORDER BY position`)
+	rows, err := h.super.Query(
+		t.Context(),
+		`SELECT position, external_id, snapshot::text FROM authoring.segment_targets WHERE segment_id = 1 ORDER BY position`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,10 +117,22 @@ func TestSegmentIsKeptByteForByte(t *testing.T) {
 	}
 	var text, credential string
 	var count int
-	if err := h.super.QueryRow(t.Context(), `SELECT detail::text, credential_id, count FROM audit.calls WHERE tool = 'create_segment' AND outcome = 'ok' AND input_hash = sha256($1)`, []byte(body)).Scan(&text, &credential, &count); err != nil {
+	if err := h.super.QueryRow(
+		t.Context(),
+		`SELECT detail::text, credential_id, count FROM audit.calls WHERE tool = 'create_segment' AND outcome = 'ok' AND input_hash = sha256($1)`,
+		[]byte(body),
+	).Scan(
+		&text,
+		&credential,
+		&count,
+	); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal([]byte(text), &detail); err != nil || detail.SegmentID != "1" || detail.Targets != 4 || credential != "ak_1" || count != 4 {
+	if err := json.Unmarshal(
+		[]byte(text),
+		&detail,
+	); err != nil || detail.SegmentID != "1" || detail.Targets != 4 || credential != "ak_1" ||
+		count != 4 {
 		t.Errorf("audit %s, %s, %d, %v", text, credential, count, err)
 	}
 }
@@ -119,7 +140,8 @@ func TestSegmentIsKeptByteForByte(t *testing.T) {
 func TestLargeIDsStayApart(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	body := `{"name":"n","kind":"partner","targets":[{"externalId":9007199254740992,"snapshot":{}},{"externalId":9007199254740993,"snapshot":{}},{"externalId":9223372036854775807,"snapshot":{}}]}`
+	body := `{"name":"n","kind":"partner","targets":[{"externalId":9007199254740992,"snapshot":{}},{"externalId":9007199254740993,` +
+		`"snapshot":{}},{"externalId":9223372036854775807,"snapshot":{}}]}`
 	if a, err := h.send(agent(t.Context()), "create_segment", "k", body); err != nil || a.count != 3 {
 		t.Fatalf("%+v, %v", a, err)
 	}
@@ -135,8 +157,16 @@ func TestLargeIDsStayApart(t *testing.T) {
 func TestSegmentNamesEachTargetOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	d := read(t, h.refused("create_segment", segment(member(7, `{}`), member(8, `{}`), member(7, `{}`), member(json.Number("7.0"), `{}`)), fault.Validation))
-	if len(d.Violations) != 2 || d.Violations[0].Path != "/targets/2/externalId" || d.Violations[1].Path != "/targets/3/externalId" || d.Violations[0].Rule != "uniqueItems" ||
+	d := read(
+		t,
+		h.refused(
+			"create_segment",
+			segment(member(7, `{}`), member(8, `{}`), member(7, `{}`), member(json.Number("7.0"), `{}`)),
+			fault.Validation,
+		),
+	)
+	if len(d.Violations) != 2 || d.Violations[0].Path != "/targets/2/externalId" || d.Violations[1].Path != "/targets/3/externalId" ||
+		d.Violations[0].Rule != "uniqueItems" ||
 		!strings.Contains(d.Violations[0].Message, "target 0") {
 		t.Errorf("%+v", d)
 	}
@@ -175,7 +205,11 @@ func TestSegmentTextsAreClean(t *testing.T) {
 		for _, bad := range c.bad {
 			s := segment()
 			s[member] = bad
-			if d := read(t, h.refused("create_segment", s, fault.Validation)); len(d.Violations) != 1 || d.Violations[0].Path != "/"+member || d.Violations[0].Rule != "controlCharacters" {
+			if d := read(
+				t,
+				h.refused("create_segment", s, fault.Validation),
+			); len(d.Violations) != 1 || d.Violations[0].Path != "/"+member ||
+				d.Violations[0].Rule != "controlCharacters" {
 				t.Errorf("%s %q: %+v", member, bad, d)
 			}
 		}
@@ -217,11 +251,18 @@ func TestListSegments(t *testing.T) {
 	if got := list(`{}`); len(got) != 20 || got[0] != "24" || got[19] != "5" {
 		t.Errorf("by default %v", got)
 	}
-	if got := fmt.Sprint(list(`{"limit":2}`), list(`{"kind":"campaign","limit":3}`), len(list(`{"limit":100}`)), len(list(`{"kind":"partner","limit":100}`))); got != "[24 23] [23 20 17] 25 9" {
+	if got := fmt.Sprint(
+		list(`{"limit":2}`),
+		list(`{"kind":"campaign","limit":3}`),
+		len(list(`{"limit":100}`)),
+		len(list(`{"kind":"partner","limit":100}`)),
+	); got != "[24 23] [23 20 17] 25 9" {
 		t.Error(got)
 	}
 	a, err := h.send(agent(t.Context()), "list_segments", "", `{"limit":1}`)
-	if want := `{"segments":[{"id":"25","segment_id":"25","name":"24","kind":"partner","description":"d","targetCount":1,"createdBy":"me","createdAt":"2026-01-15T09:00:24.000Z"}]}`; err != nil || a.data != want {
+	if want := `{"segments":[{"id":"25","segment_id":"25","name":"24","kind":"partner","description":"d","targetCount":1,"createdBy":"me",` +
+		`"createdAt":"2026-01-15T09:00:24.000Z"}]}`; err != nil ||
+		a.data != want {
 		t.Errorf("%s, %v", a.data, err)
 	}
 }
@@ -250,7 +291,13 @@ func TestBodyCap(t *testing.T) {
 func TestWriteNeedsAKey(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	if _, err := h.send(agent(t.Context()), "create_segment", "", text(segment())); !fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), tool.KeyHeader) {
+	if _, err := h.send(
+		agent(t.Context()),
+		"create_segment",
+		"",
+		text(segment()),
+	); !fault.Is(err, fault.Validation) ||
+		!strings.Contains(err.Error(), tool.KeyHeader) {
 		t.Errorf("without a key: %v", err)
 	}
 }

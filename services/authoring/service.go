@@ -2,7 +2,7 @@
 // drafts (a mail to each of a list). It owns a draft's status. It refuses to send, to
 // decide, and to keep a draft for anybody but verified contacts of partners.
 //
-// The domain is in segment.go, draft.go and template.go; this file is what the tools and
+// The domain is in segment.go, draft.go, progress.go and the leaf template; this file is what the tools and
 // the neighbours can ask for.
 package authoring
 
@@ -25,16 +25,16 @@ import (
 // Store keeps segments and drafts. Its errors are faults; E_NOT_FOUND for an id that it
 // does not have.
 type Store interface {
-	// Answered returns the answer of an earlier call with the key, if there is one.
-	Answered(ctx context.Context, key write.Key) (tool.Result, bool, error)
+	// StoredAnswer returns the answer of an earlier call with the key, if there is one.
+	StoredAnswer(ctx context.Context, key write.Key) (tool.Result, bool, error)
 	// AddSegment stores a segment once for the key, together with what record makes of its id.
 	AddSegment(ctx context.Context, key write.Key, s Segment, targets SegmentTargets, record Record) (tool.Result, error)
 	// AddDraft does the same for a draft.
 	AddDraft(ctx context.Context, key write.Key, d Draft, targets DraftTargets, record Record) (tool.Result, error)
 
 	Segment(ctx context.Context, id ID) (Segment, error)
-	// Segments returns the newest segments below an id; 0 for the first page, kind "" is any.
-	Segments(ctx context.Context, kind Kind, below ID, limit int) ([]Segment, error)
+	// Segments returns the newest segments of a kind; "" is any.
+	Segments(ctx context.Context, kind Kind, limit int) ([]Segment, error)
 	Draft(ctx context.Context, id ID) (Draft, error)
 	// Drafts returns a page of drafts, without their templates.
 	Drafts(ctx context.Context, f DraftFilter) ([]Draft, error)
@@ -45,14 +45,13 @@ type Store interface {
 	DraftTargets(ctx context.Context, id ID, after int, indexes []int, yield func(StoredTarget) (bool, error)) error
 	// DraftRecipients returns targets from after the index after, without what they are written.
 	DraftRecipients(ctx context.Context, id ID, after, limit int) ([]StoredTarget, error)
-	// Strangers returns those of the partners that a segment has nothing of, in their order.
-	Strangers(ctx context.Context, segment Segment, partners []int64) ([]Stranger, error)
+	// OutsideSegment returns those of the partners that a segment has nothing of, in their order.
+	OutsideSegment(ctx context.Context, segment Segment, partners []int64) ([]OutsidePartner, error)
 
-	// Transition changes a draft's status, once for the operation; it returns the
-	// outcome of the first time and whether that was earlier.
-	Transition(ctx context.Context, id ID, t Transition, by Origin, at time.Time) (Transitioned, error)
-	// SetProgress keeps the counters unless newer ones are there, and returns what is.
-	SetProgress(ctx context.Context, id ID, p Progress, check func(Draft) error) (Progress, error)
+	// Transition stores what Draft.Change says of the locked draft, unless that is a replay, and returns it.
+	Transition(ctx context.Context, id ID, t Transition, by Origin, at time.Time) (StatusChange, error)
+	// SetProgress stores what Draft.Count says of the locked draft, and returns the draft's progress.
+	SetProgress(ctx context.Context, id ID, p Progress) (Progress, error)
 }
 
 // Record makes the stored answer and the audit row of what got the id.
@@ -65,14 +64,6 @@ type StoredTarget struct {
 	DraftTarget
 	Index     int
 	Snapshots []string
-}
-
-// Transitioned is the outcome of a transition.
-type Transitioned struct {
-	From, To Status
-	QueuedAt *time.Time
-	At       time.Time
-	Replayed bool
 }
 
 // Source knows what the source database has, and who may be written to. Its errors are faults.
@@ -177,7 +168,7 @@ func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.R
 	}
 	targets := segmentTargets(ctx, in.Targets)
 	segment, seen, err := Segment{Name: in.Name, Kind: Kind(in.Kind), Description: in.Description, CreatedBy: in.CreatedBy,
-		Origin: origin(w.Caller), CreatedAt: w.At}.checked(targets)
+		Origin: origin(w.Caller), CreatedAt: w.At}.validate(targets)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -211,19 +202,19 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if earlier, found, err := s.c.Store.Answered(ctx, w.Key); err != nil || found {
+	if earlier, found, err := s.c.Store.StoredAnswer(ctx, w.Key); err != nil || found {
 		return earlier, err
 	}
 	targets := draftTargets(ctx, in.Targets)
 	draft, err := Draft{Name: in.Name, Status: Drafted, SubjectTemplate: in.SubjectTemplate, BodyTemplate: in.BodyTemplate,
 		SenderName: in.SenderName, SenderEmail: in.SenderEmail, CreatedBy: in.CreatedBy, Origin: origin(w.Caller),
-		CreatedAt: w.At}.checked(targets)
+		CreatedAt: w.At}.validate(targets)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	id, ok := schema.ParseID(in.SegmentID)
 	if !ok {
-		return tool.Result{}, missing(segmentKind, string(in.SegmentID))
+		return tool.Result{}, notFound(segmentKind, string(in.SegmentID))
 	}
 	segment, err := s.c.Store.Segment(ctx, id)
 	if err != nil {
@@ -238,7 +229,7 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	if err != nil {
 		return tool.Result{}, err
 	}
-	look := draft.looked(targets)
+	look := draft.checkTexts(targets)
 	warnings, err := s.draftWarnings(ctx, draft, segment, asked, objections, look)
 	if err != nil {
 		return tool.Result{}, err
@@ -287,7 +278,7 @@ func (s *Service) checkRecipients(ctx context.Context, asked []Recipient) (map[i
 			if s.c.Policy == NotB2C && reason != b2cMember {
 				continue
 			}
-			v.Add(at(i, pointed(reason)), reason, "%s", explained(reason, t, objections[i].Meant))
+			v.Add(targetPath(i, refusedMember(reason)), reason, "%s", explainReason(reason, t, objections[i].Meant))
 			refused = append(refused, RefusedTarget{i, t.PartnerID, t.Email, reason, objections[i].Meant})
 			break
 		}
@@ -300,15 +291,16 @@ func (s *Service) checkRecipients(ctx context.Context, asked []Recipient) (map[i
 		With(map[string]any{"violations": v.List(), "targets": refused})
 }
 
-// pointed is the member of a target that a reason is about.
-func pointed(reason string) string {
+// refusedMember is the member of a target that a reason is about.
+func refusedMember(reason string) string {
 	if reason == unknownPartner {
 		return "externalId"
 	}
 	return "toEmail"
 }
 
-func explained(reason string, t Recipient, meant *Meant) string {
+// explainReason says what is wrong with a recipient, and what to send instead.
+func explainReason(reason string, t Recipient, meant *Meant) string {
 	instead := " (search_brands answers the partner_id of each brand)"
 	if reason != unknownPartner {
 		instead = " (search_partner_contacts lists them)"
@@ -338,6 +330,7 @@ func recording(w write.Call, count int, of func(ID) (answer, detail any)) Record
 	}
 }
 
+// origin is who makes something, of the internal token.
 func origin(c caller.Caller) Origin {
 	return Origin{Service: c.Service, ExternalUserID: c.ExternalUserID, CredentialID: c.CredentialID, HubUser: c.HubUser}
 }
@@ -345,8 +338,8 @@ func origin(c caller.Caller) Origin {
 // segmentKind is how missing calls a segment.
 const segmentKind = "segment"
 
-// missing is the refusal of an id that names nothing.
-func missing(kind, id string) error {
+// notFound is the refusal of an id that names nothing.
+func notFound(kind, id string) error {
 	id = text.Shown(id, 40)
 	if kind == segmentKind {
 		return fault.New(fault.NotFound, "There is no segment %q: send a segment_id that create_segment or list_segments has answered.", id)
@@ -354,5 +347,5 @@ func missing(kind, id string) error {
 	return fault.New(fault.NotFound, "There is no %s %q.", kind, id)
 }
 
-// Missing is E_NOT_FOUND for the store.
-func Missing(kind string, id ID) error { return missing(kind, id.String()) }
+// NotFound is E_NOT_FOUND for the store.
+func NotFound(kind string, id ID) error { return notFound(kind, id.String()) }

@@ -73,14 +73,42 @@ var sloppy = []sloppyCall{
 		`[{"externalId": 501, "snapshot": {"partner_id": 501}}]`),
 	ofSegment("twice", "partner", `[`+hanbit+`, {"externalId": 501.0, "snapshot": {}}]`, "partner", `[`+hanbit+`]`),
 	ofSegment("empty", "partner", `[]`, "partner", `[`+hanbit+`]`),
-	ofSegment("brands-as-partners", "partner", `[{"externalId": 3001, "snapshot": {"brand_id": 3001, "partner_id": 501}}]`, "partner", `[`+hanbit+`]`),
+	ofSegment(
+		"brands-as-partners",
+		"partner",
+		`[{"externalId": 3001, "snapshot": {"brand_id": 3001, "partner_id": 501}}]`,
+		"partner",
+		`[`+hanbit+`]`,
+	),
 	ofSegment("partners-as-brands", "brand", `[`+hanbit+`]`, "partner", `[`+hanbit+`]`),
-	ofSegment("campaigns-as-brands", "brand", `[{"externalId": 70001, "snapshot": {}}]`, "campaign", `[{"externalId": 70001, "snapshot": {}}]`),
-	ofSegment("unknown", "partner", `[{"externalId": 0, "snapshot": {}}, `+hanbit+`, {"externalId": 9999, "snapshot": {}}]`, "partner", `[`+hanbit+`]`),
-	ofSegment("rows-mixed-up", "partner", `[{"externalId": 501, "snapshot": {"partner_id": 502}}, {"externalId": 502, "snapshot": {"partnerId": "501"}}]`, "partner",
-		`[{"externalId": 501, "snapshot": {"partner_id": 501}}, {"externalId": 502, "snapshot": {"partnerId": "502"}}]`),
-	ofSegment("of-a-whole-profile", "brand", `[{"externalId": 3002, "snapshot": {"brand": {"brand_id": 3001}, "partner": {"partner_id": 501}}}]`, "brand",
-		`[{"externalId": 3001, "snapshot": {"brand": {"brand_id": 3001}, "partner": {"partner_id": 501}}}]`),
+	ofSegment(
+		"campaigns-as-brands",
+		"brand",
+		`[{"externalId": 70001, "snapshot": {}}]`,
+		"campaign",
+		`[{"externalId": 70001, "snapshot": {}}]`,
+	),
+	ofSegment(
+		"unknown",
+		"partner",
+		`[{"externalId": 0, "snapshot": {}}, `+hanbit+`, {"externalId": 9999, "snapshot": {}}]`,
+		"partner",
+		`[`+hanbit+`]`,
+	),
+	ofSegment(
+		"rows-mixed-up",
+		"partner",
+		`[{"externalId": 501, "snapshot": {"partner_id": 502}}, {"externalId": 502, "snapshot": {"partnerId": "501"}}]`,
+		"partner",
+		`[{"externalId": 501, "snapshot": {"partner_id": 501}}, {"externalId": 502, "snapshot": {"partnerId": "502"}}]`,
+	),
+	ofSegment(
+		"of-a-whole-profile",
+		"brand",
+		`[{"externalId": 3002, "snapshot": {"brand": {"brand_id": 3001}, "partner": {"partner_id": 501}}}]`,
+		"brand",
+		`[{"externalId": 3001, "snapshot": {"brand": {"brand_id": 3001}, "partner": {"partner_id": 501}}}]`,
+	),
 	{"segment-wrapped", "create_segment", `{"input": {"name": "Quiet", "kind": "partner", "targets": [` + hanbit + `]}}`,
 		`{"name": "Quiet", "kind": "partner", "targets": [` + hanbit + `]}`},
 	{"segment-of-segment-names", "create_segment", `{"segmentName": "Quiet", "kind": "partner", "targets": [` + hanbit + `]}`,
@@ -95,33 +123,91 @@ var sloppy = []sloppyCall{
 	ofDraft("recipients-for-targets", object{"targets": nil, "recipients": `[` + minji + `]`}, object{}),
 	ofDraft("no-targets", object{"targets": `[]`}, object{}),
 	ofDraft("addresses-alone", object{"targets": `["minji.kim@hanbit.example"]`}, object{}),
-	ofDraft("target-in-snake-case", object{"targets": `[{"partner_id": 501, "to_email": "minji.kim@hanbit.example", "toName": "김민지"}]`}, object{}),
-	ofDraft("address-with-a-name", object{"targets": `[{"externalId": 501, "toEmail": "김민지 <minji.kim@hanbit.example>", "toName": "김민지"}]`}, object{}),
-	ofDraft("subject-and-body", object{"subjectTemplate": nil, "bodyTemplate": nil, "subject": `"Hello"`, "body": `"Your next campaign"`}, object{}),
-	ofDraft("context-as-text", object{"targets": `[{"externalId": 501, "toEmail": "minji.kim@hanbit.example", "toName": "김민지", "context": "quiet"}]`}, object{}),
-	ofDraft("brand-for-partner", object{"targets": `[{"externalId": 3001, "toEmail": "minji.kim@hanbit.example", "toName": "김민지"}]`}, object{}),
-	ofDraft("campaign-for-partner", object{"targets": `[{"externalId": 70001, "toEmail": "minji.kim@hanbit.example", "toName": "김민지"}]`}, object{}),
-	ofDraft("unknown-partner", object{"targets": `[{"externalId": 9999, "toEmail": "minji.kim@hanbit.example", "toName": "김민지"}]`}, object{}),
+	ofDraft(
+		"target-in-snake-case",
+		object{"targets": `[{"partner_id": 501, "to_email": "minji.kim@hanbit.example", "toName": "김민지"}]`},
+		object{},
+	),
+	ofDraft(
+		"address-with-a-name",
+		object{"targets": `[{"externalId": 501, "toEmail": "김민지 <minji.kim@hanbit.example>", "toName": "김민지"}]`},
+		object{},
+	),
+	ofDraft(
+		"subject-and-body",
+		object{"subjectTemplate": nil, "bodyTemplate": nil, "subject": `"Hello"`, "body": `"Your next campaign"`},
+		object{},
+	),
+	ofDraft(
+		"context-as-text",
+		object{"targets": `[{"externalId": 501, "toEmail": "minji.kim@hanbit.example", "toName": "김민지", "context": "quiet"}]`},
+		object{},
+	),
+	ofDraft(
+		"brand-for-partner",
+		object{"targets": `[{"externalId": 3001, "toEmail": "minji.kim@hanbit.example", "toName": "김민지"}]`},
+		object{},
+	),
+	ofDraft(
+		"campaign-for-partner",
+		object{"targets": `[{"externalId": 70001, "toEmail": "minji.kim@hanbit.example", "toName": "김민지"}]`},
+		object{},
+	),
+	ofDraft(
+		"unknown-partner",
+		object{"targets": `[{"externalId": 9999, "toEmail": "minji.kim@hanbit.example", "toName": "김민지"}]`},
+		object{},
+	),
 	ofDraft("someone-else", object{"targets": `[{"externalId": 501, "toEmail": "info@hanbit.example", "toName": "김민지"}]`}, object{}),
 	ofDraft("a-member", object{"targets": `[{"externalId": 501, "toEmail": "reviewer1@member.example", "toName": "김민지"}]`}, object{}),
 	ofDraft("placeholder-with-blanks", object{"subjectTemplate": `"Hello {{ toName }}"`}, object{}),
 	ofDraft("placeholder-unknown", object{"subjectTemplate": `"Hello {{name}}"`}, object{}),
-	ofDraft("placeholder-without-a-value", object{"bodyTemplate": `"{{context.brand}}"`},
-		object{"bodyTemplate": `"{{context.brand}}"`, "targets": `[{"externalId": 501, "toEmail": "minji.kim@hanbit.example", "toName": "김민지", "context": {"brand": "한빛 글로우"}}]`}),
+	ofDraft(
+		"placeholder-without-a-value",
+		object{"bodyTemplate": `"{{context.brand}}"`},
+		object{
+			"bodyTemplate": `"{{context.brand}}"`,
+			"targets": `[{"externalId": 501, "toEmail": "minji.kim@hanbit.example", "toName": "김민지", "context": {"brand": ` +
+				`"한빛 글로우"}}]`,
+		},
+	),
 	ofDraft("single-braces", object{"subjectTemplate": `"Hello {name}"`}, object{}),
-	ofDraft("brackets", object{"subjectTemplate": `"Hello [Contact Name]"`, "bodyTemplate": `"News of [Your Company] and ${brand}"`,
-		"targets": `[{"externalId": 501, "toEmail": "minji.kim@hanbit.example", "toName": "김민지", "context": {"Your_Company": "Hub", "brand": "한빛 글로우"}}]`},
-		object{"bodyTemplate": `"News of {{context.Your_Company}} and {{context.brand}}"`,
-			"targets": `[{"externalId": 501, "toEmail": "minji.kim@hanbit.example", "toName": "김민지", "context": {"Your_Company": "Hub", "brand": "한빛 글로우"}}]`}),
+	ofDraft("brackets", object{
+		"subjectTemplate": `"Hello [Contact Name]"`,
+		"bodyTemplate":    `"News of [Your Company] and ${brand}"`,
+		"targets": `[{"externalId": 501, "toEmail": "minji.kim@hanbit.example", "toName": "김민지", "context": {"Your_Company": ` +
+			`"Hub", "brand": "한빛 글로우"}}]`,
+	},
+		object{
+			"bodyTemplate": `"News of {{context.Your_Company}} and {{context.brand}}"`,
+			"targets": `[{"externalId": 501, "toEmail": "minji.kim@hanbit.example", "toName": "김민지", "context": {"Your_Company": ` +
+				`"Hub", "brand": "한빛 글로우"}}]`,
+		}),
 	ofDraft("merge-tags", object{"bodyTemplate": `"<p>Dear *|FNAME|*</p>"`}, object{"bodyTemplate": `"<p>Dear {{toName}}</p>"`}),
 	ofDraft("statements", object{"bodyTemplate": `"{% if vip %}Dear friend{% endif %}"`},
 		object{"targets": `[{"externalId": 501, "toEmail": "minji.kim@hanbit.example", "toName": "김민지", "body": "Dear friend"}]`}),
-	ofDraft("an-own-text", object{"targets": `[{"externalId": 501, "toEmail": "minji.kim@hanbit.example", "toName": "김민지", "subject": "{{toName}} of %company%"}]`},
-		object{"targets": `[{"externalId": 501, "toEmail": "minji.kim@hanbit.example", "toName": "김민지", "subject": "{{toName}} of {{context.company}}", "context": {"company": "한빛"}}]`}),
-	ofDraft("outside-the-segment", object{"targets": `[` + minji + `, {"externalId": 502, "toEmail": "hanako@sakura.example", "toName": "花子"}]`}, object{}),
+	ofDraft(
+		"an-own-text",
+		object{
+			"targets": `[{"externalId": 501, "toEmail": "minji.kim@hanbit.example", "toName": "김민지", "subject": "{{toName}} of %company%"}]`,
+		},
+		object{
+			"targets": `[{"externalId": 501, "toEmail": "minji.kim@hanbit.example", "toName": "김민지", "subject": ` +
+				`"{{toName}} of {{context.company}}", "context": {"company": "한빛"}}]`,
+		},
+	),
+	ofDraft(
+		"outside-the-segment",
+		object{"targets": `[` + minji + `, {"externalId": 502, "toEmail": "hanako@sakura.example", "toName": "花子"}]`},
+		object{},
+	),
 	ofDraft("an-empty-segment", object{"segmentId": `"2"`}, object{}),
 	ofDraft("one-address-twice", object{"targets": `[` + minji + `, ` + minji + `]`}, object{"targets": `[` + minji + `, ` + junho + `]`}),
-	ofDraft("one-mailbox-twice", object{"targets": `[` + minji + `, {"externalId": 501, "toEmail": "Minji.Kim+Work@Hanbit.example", "toName": "김민지"}]`}, object{}),
+	ofDraft(
+		"one-mailbox-twice",
+		object{"targets": `[` + minji + `, {"externalId": 501, "toEmail": "Minji.Kim+Work@Hanbit.example", "toName": "김민지"}]`},
+		object{},
+	),
 	ofDraft("no-sender", object{"senderName": nil, "senderEmail": nil}, object{}),
 	ofDraft("a-sender-without-an-address", object{"senderEmail": nil}, object{}),
 	ofDraft("sender-in-one", object{"senderEmail": `"Hub <hub@hub.example>"`}, object{}),
@@ -146,11 +232,20 @@ func TestSloppyCalls(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.query.known = map[string][]int64{"partner": {501, 502}, "brand": {3001, 3002, 3003}, "campaign": {70001}}
-	h.query.contacts = map[string]int64{"minji.kim@hanbit.example": 501, "minji.kim+work@hanbit.example": 501, "junho.lee@hanbit.example": 501, "hanako@sakura.example": 502}
+	h.query.contacts = map[string]int64{
+		"minji.kim@hanbit.example":      501,
+		"minji.kim+work@hanbit.example": 501,
+		"junho.lee@hanbit.example":      501,
+		"hanako@sakura.example":         502,
+	}
 	h.query.owners = map[string]map[int64]int64{"brand": {3001: 501, 3002: 501, 3003: 502}, "campaign": {70001: 501}}
 	ok[any](h, "create_segment", `{"name": "Beauty, quiet", "kind": "partner", "targets": [`+hanbit+`]}`)
 	ok[any](h, "create_segment", `{"name": "Nobody", "kind": "partner", "targets": []}`)
-	ok[any](h, "save_message_draft", `{"segmentId": "1", "name": "Win back", "subjectTemplate": "Hello", "bodyTemplate": "Hello", "targets": [`+minji+`], `+signed+`}`)
+	ok[any](
+		h,
+		"save_message_draft",
+		`{"segmentId": "1", "name": "Win back", "subjectTemplate": "Hello", "bodyTemplate": "Hello", "targets": [`+minji+`], `+signed+`}`,
+	)
 	for _, c := range sloppy {
 		t.Run(c.name, func(t *testing.T) {
 			g := golden{Tool: c.tool, Request: json.RawMessage(c.input), Mended: json.RawMessage(c.mend)}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"iter"
 	"strconv"
 	"strings"
@@ -20,7 +21,7 @@ func segmentTargets(ctx context.Context, raw json.RawMessage) SegmentTargets {
 	return elements(ctx, raw, func(t *SegmentTarget, name string, value jsontext.Value) error {
 		switch name {
 		case "externalId":
-			return whole(value, &t.ExternalID)
+			return readInteger(value, &t.ExternalID)
 		case "snapshot":
 			t.Snapshot = value
 		}
@@ -33,15 +34,15 @@ func draftTargets(ctx context.Context, raw json.RawMessage) DraftTargets {
 	return elements(ctx, raw, func(t *DraftTarget, name string, value jsontext.Value) error {
 		switch name {
 		case "externalId":
-			return whole(value, &t.ExternalID)
+			return readInteger(value, &t.ExternalID)
 		case "toEmail":
-			return unquote(value, &t.ToEmail)
+			return readText(value, &t.ToEmail)
 		case "toName":
-			return unquote(value, &t.ToName)
+			return readText(value, &t.ToName)
 		case "subject":
-			return unquote(value, &t.Subject)
+			return readText(value, &t.Subject)
 		case "body":
-			return unquote(value, &t.Body)
+			return readText(value, &t.Body)
 		case "context":
 			t.Context = value
 		}
@@ -87,6 +88,7 @@ func decoder(text []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true))
 }
 
+// members calls set with each member of an object, in its order. The value is a part of the text, not a copy.
 func members[T any](dec *jsontext.Decoder, element *T, set func(*T, string, jsontext.Value) error) error {
 	if _, err := dec.ReadToken(); err != nil {
 		return err
@@ -109,30 +111,18 @@ func members[T any](dec *jsontext.Decoder, element *T, set func(*T, string, json
 	return err
 }
 
-// partnerOf reads the member partner_id of a snapshot, which may be anything; source ids
-// beyond 2^53 are texts.
-func partnerOf(snapshot []byte) *int64 {
-	dec := decoder(snapshot)
-	if _, err := dec.ReadToken(); err != nil {
-		return nil
-	}
-	for dec.PeekKind() == '"' {
-		name, err := dec.ReadValue()
-		found := string(name) == `"partner_id"`
-		value, valueErr := dec.ReadValue()
-		if err != nil || valueErr != nil {
+// partnerOf reads the first member partner_id of a snapshot, which may be anything; nil for what is no id.
+func partnerOf(snapshot []byte) (partner *int64) {
+	_ = members(decoder(snapshot), &partner, func(partner **int64, name string, value jsontext.Value) error {
+		if name != "partner_id" {
 			return nil
 		}
-		if !found {
-			continue
+		if id, ok := sourceID(value); ok {
+			*partner = &id
 		}
-		id, ok := sourceID(value)
-		if !ok {
-			return nil
-		}
-		return &id
-	}
-	return nil
+		return io.EOF // what follows is not read
+	})
+	return partner
 }
 
 // sourceID reads an id of the source, which is a text beyond 2^53.
@@ -193,7 +183,8 @@ func snapshotIDs(snapshot []byte) map[string]int64 {
 	return ids
 }
 
-func whole(value jsontext.Value, to *int64) error {
+// readInteger reads a whole number that was validated before.
+func readInteger(value jsontext.Value, to *int64) error {
 	n, ok := schema.Int64(value)
 	if !ok {
 		return fmt.Errorf("%s is no whole number", value)
@@ -202,18 +193,19 @@ func whole(value jsontext.Value, to *int64) error {
 	return nil
 }
 
-func unquote(value jsontext.Value, to *string) error {
+// readText reads a text of JSON without its quotes and escapes.
+func readText(value jsontext.Value, to *string) error {
 	b, err := jsontext.AppendUnquote(nil, value)
 	*to = string(b)
 	return err
 }
 
-// at is the JSON pointer to a target, or to a member of it.
-func at(index int, member ...string) string {
+// targetPath is the JSON pointer to a target, or to a member of it.
+func targetPath(index int, member ...string) string {
 	return strings.Join(append([]string{"/targets/" + strconv.Itoa(index)}, member...), "/")
 }
 
-// lineHolds tells in most cases that a text is a fit line, without a path made for it.
-func lineHolds(text string, max int) bool {
+// isPlainLine tells in most cases that a text is a fit line, without a path made for it.
+func isPlainLine(text string, max int) bool {
 	return len(text) <= max && strings.IndexFunc(text, schema.Unprintable) < 0
 }

@@ -34,11 +34,13 @@ func Tools(s *Service) []tool.Tool {
 	return []tool.Tool{listSegmentsTool(s), listDraftsTool(s), createSegmentTool(s), saveMessageDraftTool(s)}
 }
 
+// listSegmentsIn is the input of list_segments; the schema below declares its bounds.
 type listSegmentsIn struct {
 	Limit int64  `json:"limit"`
 	Kind  string `json:"kind"`
 }
 
+// listSegmentsTool declares list_segments.
 func listSegmentsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "list_segments", Position: 10, Category: tool.Query, Scope: scopeQuery,
@@ -54,11 +56,13 @@ func listSegmentsTool(s *Service) tool.Tool {
 	}, s.ListSegments)
 }
 
+// listDraftsIn is the input of list_drafts.
 type listDraftsIn struct {
 	Limit  int64  `json:"limit"`
 	Status string `json:"status"`
 }
 
+// listDraftsTool declares list_drafts.
 func listDraftsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "list_drafts", Position: 11, Category: tool.Query, Scope: scopeQuery,
@@ -77,6 +81,8 @@ func listDraftsTool(s *Service) tool.Tool {
 	}, s.ListDrafts)
 }
 
+// createSegmentIn is the input of create_segment. Targets stay as they were sent: they are read one by one (targets.go), since a body
+// of 32 MiB is not to be held in a second form.
 type createSegmentIn struct {
 	Name        string          `json:"name"`
 	Kind        string          `json:"kind"`
@@ -85,6 +91,7 @@ type createSegmentIn struct {
 	Targets     json.RawMessage `json:"targets"`
 }
 
+// createSegmentTool declares create_segment.
 func createSegmentTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: createSegment, Position: 13, Category: tool.Author, Scope: scopeAuthor, Write: true, MaxBody: maxWrite,
@@ -115,6 +122,7 @@ func createSegmentTool(s *Service) tool.Tool {
 	}, s.CreateSegment)
 }
 
+// saveMessageDraftIn is the input of save_message_draft. Targets stay as they were sent, as those of a segment.
 type saveMessageDraftIn struct {
 	SegmentID       schema.IDText   `json:"segmentId"`
 	Name            string          `json:"name"`
@@ -126,6 +134,7 @@ type saveMessageDraftIn struct {
 	Targets         json.RawMessage `json:"targets"`
 }
 
+// saveMessageDraftTool declares save_message_draft.
 func saveMessageDraftTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: saveMessageDraft, Position: 14, Category: tool.Author, Scope: scopeAuthor, Write: true, MaxBody: maxWrite,
@@ -174,6 +183,7 @@ func saveMessageDraftTool(s *Service) tool.Tool {
 
 const storeAway = "The write store cannot be reached right now. Try again in a moment, with the same Idempotency-Key."
 
+// readErrors are those of the tools that only read.
 func readErrors() []tool.ErrorDoc {
 	return []tool.ErrorDoc{
 		{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."},

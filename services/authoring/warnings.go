@@ -4,16 +4,16 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"hub.internal/pkg/tool"
+	"hub.internal/services/authoring/template"
 )
 
 const (
-	// idsTake bounds the wait for the source's word about a segment's ids: the segment is stored without it.
-	idsTake = 3 * time.Second
+	// idsTimeout bounds the wait for the source's word about a segment's ids: the segment is stored without it.
+	idsTimeout = 3 * time.Second
 	// mostNamed is how many ids a warning names.
 	mostNamed = 10
 )
@@ -29,12 +29,12 @@ type UnknownIDs struct {
 
 // segmentWarnings is what of a segment may have been meant otherwise. The source is asked once, ahead of the transaction; without its
 // answer the segment is stored as it is.
-func (s *Service) segmentWarnings(ctx context.Context, kind Kind, seen targetsSeen) (list []tool.Warning) {
+func (s *Service) segmentWarnings(ctx context.Context, kind Kind, seen snapshotCheck) (list []tool.Warning) {
 	if len(seen.ids) == 0 {
 		return []tool.Warning{{Rule: "segment.empty", Message: "the segment has no targets and never will, since a segment does not change: " +
 			"make another one, with rows of search_brands or search_campaigns as targets"}}
 	}
-	asking, cancel := context.WithTimeout(ctx, idsTake)
+	asking, cancel := context.WithTimeout(ctx, idsTimeout)
 	unknown, err := s.c.Source.Unknown(asking, kind, seen.ids)
 	cancel()
 	switch {
@@ -64,26 +64,21 @@ func (u UnknownIDs) message(kind Kind, targets int) string {
 
 // numbers lists ids, the first ten of so many.
 func numbers(ids []int64, count int) string {
-	var b strings.Builder
-	for i, id := range ids[:min(len(ids), mostNamed)] {
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString(strconv.FormatInt(id, 10))
+	named := ids[:min(len(ids), mostNamed)]
+	list := strings.ReplaceAll(strings.Trim(fmt.Sprint(named), "[]"), " ", ", ")
+	if more := count - len(named); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
 	}
-	if more := count - min(len(ids), mostNamed); more > 0 {
-		fmt.Fprintf(&b, " and %d more", more)
-	}
-	return b.String()
+	return list
 }
 
-// targetsSeen is what was noticed of a segment's targets while they were read.
-type targetsSeen struct {
+// snapshotCheck is what was noticed of a segment's targets while they were read.
+type snapshotCheck struct {
 	ids []int64
-	// strays counts the targets whose snapshot is of something else, swapped those of them whose externalId is another id of
+	// mismatched counts the targets whose snapshot is of something else, swapped those of them whose externalId is another id of
 	// the snapshot: by its kind.
-	strays  int
-	swapped map[Kind]int
+	mismatched int
+	swapped    map[Kind]int
 	// first is a stray: its place, its ids.
 	first struct {
 		index                int
@@ -92,7 +87,7 @@ type targetsSeen struct {
 }
 
 // add notices a target.
-func (t *targetsSeen) add(kind Kind, target SegmentTarget) {
+func (t *snapshotCheck) add(kind Kind, target SegmentTarget) {
 	t.ids = append(t.ids, target.ExternalID)
 	if snapshotIs(kind, target) {
 		return
@@ -105,7 +100,7 @@ func (t *targetsSeen) add(kind Kind, target SegmentTarget) {
 	if !has || own == target.ExternalID {
 		return
 	}
-	if t.strays++; t.strays == 1 {
+	if t.mismatched++; t.mismatched == 1 {
 		t.first.index, t.first.externalID, t.first.snapshot = len(t.ids)-1, target.ExternalID, own
 	}
 	for _, other := range Kinds() {
@@ -120,12 +115,12 @@ func (t *targetsSeen) add(kind Kind, target SegmentTarget) {
 }
 
 // warning says of how many targets the snapshot is another's.
-func (t targetsSeen) warning(kind Kind) *tool.Warning {
-	if t.strays == 0 {
+func (t snapshotCheck) warning(kind Kind) *tool.Warning {
+	if t.mismatched == 0 {
 		return nil
 	}
 	m := fmt.Sprintf("%d of %d targets have the snapshot of another %s, the first is target %d: externalId %d, and %d in its snapshot",
-		t.strays, len(t.ids), kind, t.first.index, t.first.externalID, t.first.snapshot)
+		t.mismatched, len(t.ids), kind, t.first.index, t.first.externalID, t.first.snapshot)
 	for _, other := range Kinds() {
 		if n := t.swapped[Kind(other)]; n > 0 {
 			m += fmt.Sprintf("; of %d the externalId is the snapshot's %s_id, so kind %s may be meant", n, other, other)
@@ -135,8 +130,8 @@ func (t targetsSeen) warning(kind Kind) *tool.Warning {
 		": make the segment again with the %s_id of each row as externalId, and that row as its snapshot", kind)}
 }
 
-// Stranger is a partner that a segment has nothing of.
-type Stranger struct {
+// OutsidePartner is a partner that a segment has nothing of.
+type OutsidePartner struct {
 	PartnerID int64
 	// Named tells that the segment has a target of that id, which is a brand's or a campaign's there.
 	Named bool
@@ -144,12 +139,13 @@ type Stranger struct {
 
 // draftWarnings is what of a draft may have been meant otherwise.
 func (s *Service) draftWarnings(ctx context.Context, d Draft, segment Segment, asked []Recipient,
-	objections map[int]Objection, l look) (list []tool.Warning, err error) {
-	outside, err := s.outside(ctx, segment, asked)
+	objections map[int]Objection, l textCheck) (list []tool.Warning, err error) {
+	outside, err := s.outsideSegmentWarning(ctx, segment, asked)
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range []*tool.Warning{outside, mistaken(asked, objections), shared(asked), l.warning(), d.unsigned()} {
+	for _, w := range []*tool.Warning{outside, mistakenIDsWarning(asked, objections), sharedMailboxWarning(asked), l.warning(),
+		d.noSenderWarning()} {
 		if w != nil {
 			list = append(list, *w)
 		}
@@ -157,8 +153,8 @@ func (s *Service) draftWarnings(ctx context.Context, d Draft, segment Segment, a
 	return list, nil
 }
 
-// outside warns of recipients that are not in the segment.
-func (s *Service) outside(ctx context.Context, segment Segment, asked []Recipient) (*tool.Warning, error) {
+// outsideSegmentWarning warns of recipients that are not in the segment.
+func (s *Service) outsideSegmentWarning(ctx context.Context, segment Segment, asked []Recipient) (*tool.Warning, error) {
 	partners := make([]int64, len(asked))
 	for i, r := range asked {
 		partners[i] = r.PartnerID
@@ -172,12 +168,12 @@ func (s *Service) outside(ctx context.Context, segment Segment, asked []Recipien
 		return warn("segment %s has no targets, so reviewers see no evidence for any recipient: "+
 			"make a segment of these partners with create_segment, and save the draft with its segment_id", segment.ID), nil
 	}
-	strangers, err := s.c.Store.Strangers(ctx, segment, partners)
-	if err != nil || len(strangers) == 0 {
+	partnersOutside, err := s.c.Store.OutsideSegment(ctx, segment, partners)
+	if err != nil || len(partnersOutside) == 0 {
 		return nil, err
 	}
-	ids, named := make([]int64, len(strangers)), 0
-	for i, x := range strangers {
+	ids, named := make([]int64, len(partnersOutside)), 0
+	for i, x := range partnersOutside {
 		ids[i] = x.PartnerID
 		if x.Named {
 			named++
@@ -191,8 +187,8 @@ func (s *Service) outside(ctx context.Context, segment Segment, asked []Recipien
 		"or with a segment that has them", numbers(ids, len(ids)), segment.ID), nil
 }
 
-// mistaken warns of ids of brands and campaigns in the place of partners, where the policy lets them through.
-func mistaken(asked []Recipient, objections map[int]Objection) *tool.Warning {
+// mistakenIDsWarning warns of ids of brands and campaigns in the place of partners, where the policy lets them through.
+func mistakenIDsWarning(asked []Recipient, objections map[int]Objection) *tool.Warning {
 	n, first := 0, -1
 	for i := range asked {
 		if o := objections[i]; o.Meant != nil && slices.Contains(o.Reasons, unknownPartner) {
@@ -219,8 +215,8 @@ func mailbox(email string) string {
 	return local + "@" + domain
 }
 
-// shared warns of mailboxes that get several mails.
-func shared(asked []Recipient) *tool.Warning {
+// sharedMailboxWarning warns of mailboxes that get several mails.
+func sharedMailboxWarning(asked []Recipient) *tool.Warning {
 	firsts, repeated := make(map[string]int, len(asked)), map[string]bool{}
 	one, other, partners := -1, -1, false
 	for i, r := range asked {
@@ -249,7 +245,7 @@ func shared(asked []Recipient) *tool.Warning {
 }
 
 // warning says what looks like a placeholder and is none.
-func (l look) warning() *tool.Warning {
+func (l textCheck) warning() *tool.Warning {
 	if len(l.lookalikes) == 0 {
 		return nil
 	}
@@ -260,7 +256,7 @@ func (l look) warning() *tool.Warning {
 		if f.Write != "" {
 			writes = append(writes, f.Write+" for "+f.Text)
 		}
-		if strings.HasPrefix(f.Write, "{{"+contextPrefix) {
+		if strings.HasPrefix(f.Write, "{{"+template.ContextPrefix) {
 			hint = ", with the value in each target's context"
 		}
 	}
@@ -271,8 +267,8 @@ func (l look) warning() *tool.Warning {
 		strings.Join(texts, " and "), strings.Join(l.foreign, ", "), strings.Join(writes, ", "), hint)}
 }
 
-// unsigned warns of a draft that does not say whom it is from.
-func (d Draft) unsigned() *tool.Warning {
+// noSenderWarning warns of a draft that does not say whom it is from.
+func (d Draft) noSenderWarning() *tool.Warning {
 	if d.SenderEmail != nil && *d.SenderEmail != "" {
 		return nil
 	}

@@ -46,8 +46,9 @@ func TestWarnings(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for name, part := range map[string]func(*testing.T, *house){
-		"the source has no say": sourceHasNoSay, "snapshots": snapshots, "unknown ids": unknownIDsAreCounted, "outside the segment": outsideTheSegment,
-		"mailboxes": mailboxes, "previews": previews, "a whole draft": wholeDraft,
+		"the source has no say": sourceHasNoSay, "snapshots": snapshots, "unknown ids": unknownIDsAreCounted,
+		"outside the segment": outsideTheSegment,
+		"mailboxes":           mailboxes, "previews": previews, "a whole draft": wholeDraft,
 	} {
 		t.Run(name, func(t *testing.T) {
 			here := *h
@@ -60,7 +61,8 @@ func TestWarnings(t *testing.T) {
 // sourceHasNoSay: whatever query answers, or does not, a segment is stored; a replay has the warnings of then.
 func sourceHasNoSay(t *testing.T, h *house) {
 	input := text(segment(member(1, `{}`)))
-	for _, down := range []error{fault.New(fault.DB, "away"), fault.New(fault.DBTimeout, "slow"), fault.New(fault.Validation, "no"), fmt.Errorf("broken")} {
+	for _, down := range []error{fault.New(fault.DB, "away"), fault.New(fault.DBTimeout, "slow"), fault.New(fault.Validation, "no"),
+		fmt.Errorf("broken")} {
 		h.query.say(down, nil)
 		if got := rules(h.warned("create_segment", input)); got != "segment.unchecked" {
 			t.Errorf("%v: %s", down, got)
@@ -100,7 +102,11 @@ func (slow) Unknown(ctx context.Context, _ authoring.Kind, _ []int64) (authoring
 type liar struct{}
 
 func (liar) Check(context.Context, []authoring.Recipient) (map[int]authoring.Objection, error) {
-	return map[int]authoring.Objection{-1: {Reasons: []string{"b2c_member"}}, 7: {}, 0: {Reasons: []string{}, Meant: &authoring.Meant{}}}, nil
+	return map[int]authoring.Objection{
+		-1: {Reasons: []string{"b2c_member"}},
+		7:  {},
+		0:  {Reasons: []string{}, Meant: &authoring.Meant{}},
+	}, nil
 }
 
 func (liar) Unknown(context.Context, authoring.Kind, []int64) (authoring.UnknownIDs, error) {
@@ -128,14 +134,19 @@ func TestSourcesThatAreSlowOrLie(t *testing.T) {
 // snapshots: what a snapshot says of itself is compared with its target, whatever else it holds.
 func snapshots(t *testing.T, h *house) {
 	for snapshot, strays := range map[string]bool{
-		`{}`: false, `{"partner_id":7}`: false, `{"partner_id": 7}`: false, `{"partner_id":"7"}`: false, `{"partnerId":7}`: false, `{"id":7}`: false,
+		`{}`: false, `{"partner_id":7}`: false, `{"partner_id": 7}`: false, `{"partner_id":"7"}`: false, `{"partnerId":7}`: false,
+		`{"id":7}`:         false,
 		`{"partner_id":8}`: true, `{"partner_id":"8"}`: true, `{"partnerId":8}`: true, `{"id":8}`: true, `{"partner":{"partner_id":8}}`: true,
-		`{"partner":{"partner_id":7},"id":8}`: false, `{"id":8,"partner_id":7}`: false, `{"brand_id":8}`: false, `{"brand":{"partner_id":8}}`: false,
-		`{"partner_id":null}`: false, `{"partner_id":{}}`: false, `{"partner_id":[8]}`: false, `{"partner_id":true}`: false, `{"partner_id":7.5}`: false,
-		`{"partner_id":8e0}`: false, `{"partner_id":""}`: false, `{"partner_id":"x"}`: false, `{"partner_id":` + strings.Repeat("9", 5000) + `}`: false,
+		`{"partner":{"partner_id":7},"id":8}`: false, `{"id":8,"partner_id":7}`: false, `{"brand_id":8}`: false,
+		`{"brand":{"partner_id":8}}`: false,
+		`{"partner_id":null}`:        false, `{"partner_id":{}}`: false, `{"partner_id":[8]}`: false, `{"partner_id":true}`: false,
+		`{"partner_id":7.5}`: false,
+		`{"partner_id":8e0}`: false, `{"partner_id":""}`: false, `{"partner_id":"x"}`: false, `{"partner_id":` + strings.Repeat("9", 5000) +
+			`}`: false,
 		`{"partner_id":"` + strings.Repeat("8", 100_000) + `"}`: false, `{"partner":{"partner":{"partner_id":8}}}`: false,
 		`{"partner_id":` + strings.Repeat("[", 50) + strings.Repeat("]", 50) + `}`: false, `{"x":"\"partner_id\":8"}`: false,
-		`{"note":"\"partner_id\":7,","partner_id":8}`: true, `{"파트너":8,"partner_id":-8}`: true, `{"a":{"partner_id":7},"partner_id":8}`: false,
+		`{"note":"\"partner_id\":7,","partner_id":8}`: true, `{"파트너":8,"partner_id":-8}`: true,
+		`{"a":{"partner_id":7},"partner_id":8}`: false,
 	} {
 		w := h.warned("create_segment", segment(member(7, snapshot)))
 		if _, got := w["segment.snapshot"]; got != strays || len(w) > 1 {
@@ -146,7 +157,12 @@ func snapshots(t *testing.T, h *house) {
 	for i := range many {
 		many[i] = member(i, fmt.Sprintf(`{"partner_id":%d,"brand_id":%d}`, i+i%2, i))
 	}
-	if got, want := h.warned("create_segment", segment(many...))["segment.snapshot"], "150 of 300 targets have the snapshot of another partner, the first is target 1: externalId 1, and 2 in its snapshot; of 150 the externalId is the snapshot's brand_id,"; !strings.HasPrefix(got, want) {
+	if got, want := h.warned("create_segment", segment(many...))["segment.snapshot"],
+		"150 of 300 targets have the snapshot of another partner, the first is target 1: externalId 1, and 2 in its snapshot; "+
+			"of 150 the externalId is the snapshot's brand_id,"; !strings.HasPrefix(
+		got,
+		want,
+	) {
 		t.Error(got)
 	}
 }
@@ -158,10 +174,17 @@ func unknownIDsAreCounted(t *testing.T, h *house) {
 	for i := range many {
 		many[i] = member(int64(i)*1_000_000_007_000, `{}`)
 	}
-	if got := h.warned("create_segment", segment(many...))["segment.ids"]; !strings.HasPrefix(got, "300 of 300 targets: the source has no partner 0, 1000000007000, ") || !strings.Contains(got, "9000000063000 and 290 more:") {
+	if got := h.warned("create_segment", segment(many...))["segment.ids"]; !strings.HasPrefix(
+		got,
+		"300 of 300 targets: the source has no partner 0, 1000000007000, ",
+	) ||
+		!strings.Contains(got, "9000000063000 and 290 more:") {
 		t.Error(got)
 	}
-	if got := h.warned("create_segment", segment(member(1, `{}`), member(9, `{}`), member(3, `{}`)))["segment.ids"]; !strings.HasPrefix(got, "3 of 3 targets: the source has no partner 1, 9, 3; ids of a brand among these: 2: ") {
+	if got := h.warned("create_segment", segment(member(1, `{}`), member(9, `{}`), member(3, `{}`)))["segment.ids"]; !strings.HasPrefix(
+		got,
+		"3 of 3 targets: the source has no partner 1, 9, 3; ids of a brand among these: 2: ",
+	) {
 		t.Error(got)
 	}
 }
@@ -183,14 +206,17 @@ func outsideTheSegment(t *testing.T, h *house) {
 		targets []any
 		want    string
 	}{
-		"partners":           {partners, []any{target(1), target(2)}, ""},
-		"another partner":    {partners, []any{target(3), target(1), target(3, object{"toEmail": "x@y.example"})}, "recipients of partner 3 are outside segment " + partners + ", so"},
+		"partners": {partners, []any{target(1), target(2)}, ""},
+		"another partner": {partners, []any{target(3), target(1), target(3, object{"toEmail": "x@y.example"})},
+			"recipients of partner 3 are outside segment " + partners + ", so"},
 		"many":               {partners, many, "recipients of partner 71, 72, 73, 74, 75, 76, 77, 78, 79, 80 and 20 more are outside"},
 		"partners of brands": {brands, []any{target(1), target(2)}, ""},
-		"brands themselves":  {brands, []any{target(31), target(33), target(9), target(1)}, "recipients of partner 9, 31, 33 are outside segment " + brands + ", where 2 of these ids are those of a brand"},
-		"nobody":             {empty, []any{target(1)}, "segment " + empty + " has no targets"},
+		"brands themselves": {brands, []any{target(31), target(33), target(9), target(1)},
+			"recipients of partner 9, 31, 33 are outside segment " + brands + ", where 2 of these ids are those of a brand"},
+		"nobody": {empty, []any{target(1)}, "segment " + empty + " has no targets"},
 	} {
-		if got := h.warned("save_message_draft", draft(c.segment, c.targets...))["draft.outside"]; !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+		if got := h.warned("save_message_draft", draft(c.segment, c.targets...))["draft.outside"]; !strings.HasPrefix(got, c.want) ||
+			c.want == "" && got != "" {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -203,15 +229,19 @@ func mailboxes(t *testing.T, h *house) {
 		targets []any
 		want    string
 	}{
-		"apart":          {[]any{to(1, "a@x.example"), to(2, "b@x.example"), to(3, "a@y.example")}, ""},
-		"case":           {[]any{to(1, "Kim@X.example"), to(1, "kim@x.EXAMPLE")}, `one address gets several mails of this draft: target 0 ("Kim@X.example", partner 1) and target 1 ("kim@x.EXAMPLE", partner 1)`},
-		"a tag":          {[]any{to(1, "kim+a@x.example"), to(2, "kim@x.example")}, `one address gets several mails of this draft: target 0 ("kim+a@x.example", partner 1) and target 1 (`},
+		"apart": {[]any{to(1, "a@x.example"), to(2, "b@x.example"), to(3, "a@y.example")}, ""},
+		"case": {[]any{to(1, "Kim@X.example"), to(1, "kim@x.EXAMPLE")},
+			`one address gets several mails of this draft: target 0 ("Kim@X.example", partner 1) and target 1 ("kim@x.EXAMPLE", partner 1)`},
+		"a tag": {[]any{to(1, "kim+a@x.example"), to(2, "kim@x.example")},
+			`one address gets several mails of this draft: target 0 ("kim+a@x.example", partner 1) and target 1 (`},
 		"tags":           {[]any{to(1, "kim+a@x.example"), to(1, "kim+b+c@x.example")}, "one address gets"},
 		"nothing but it": {[]any{to(1, "+a@x.example"), to(1, "+b@x.example")}, ""},
-		"partners first": {[]any{to(1, "a@x.example"), to(1, "a@x.example"), to(2, "b@x.example"), to(3, "b@x.example")}, `2 addresses get several mails of this draft: target 2 ("b@x.example", partner 2) and target 3 ("b@x.example", partner 3)`},
-		"thrice":         {[]any{to(1, "a@x.example"), to(2, "a@x.example"), to(3, "a@x.example")}, "one address gets"},
+		"partners first": {[]any{to(1, "a@x.example"), to(1, "a@x.example"), to(2, "b@x.example"), to(3, "b@x.example")},
+			`2 addresses get several mails of this draft: target 2 ("b@x.example", partner 2) and target 3 ("b@x.example", partner 3)`},
+		"thrice": {[]any{to(1, "a@x.example"), to(2, "a@x.example"), to(3, "a@x.example")}, "one address gets"},
 	} {
-		if got := h.warned("save_message_draft", draft(s, c.targets...))["draft.address"]; !strings.HasPrefix(got, c.want) || c.want == "" && got != "" {
+		if got := h.warned("save_message_draft", draft(s, c.targets...))["draft.address"]; !strings.HasPrefix(got, c.want) ||
+			c.want == "" && got != "" {
 			t.Errorf("%s: %q", name, got)
 		}
 	}
@@ -222,15 +252,26 @@ func TestMistakenIDs(t *testing.T) {
 	t.Parallel()
 	loose := newHouse(t, policy(authoring.NotB2C))
 	loose.query.say(nil, map[string][]string{"c31@partner.example": {"unknown_partner"}, "c32@partner.example": {"not_a_verified_contact"}})
-	loose.query.meant = map[string]authoring.Meant{"c31@partner.example": {Kind: authoring.Brand, PartnerID: 1}, "c32@partner.example": {Kind: authoring.Brand, PartnerID: 2}}
+	loose.query.meant = map[string]authoring.Meant{
+		"c31@partner.example": {Kind: authoring.Brand, PartnerID: 1},
+		"c32@partner.example": {Kind: authoring.Brand, PartnerID: 2},
+	}
 	s := loose.segmentOf(member(31, `{}`), member(32, `{}`))
-	if got, want := loose.warned("save_message_draft", draft(s, target(32), target(31)))["draft.ids"], "1 of 2 targets have the id of a brand or campaign as externalId, the first is target 1: 31 is a brand of partner 1;"; !strings.HasPrefix(got, want) {
+	if got, want := loose.warned("save_message_draft", draft(s, target(32), target(31)))["draft.ids"],
+		"1 of 2 targets have the id of a brand or campaign as externalId, the first is target 1: 31 is a brand of partner 1;"; !strings.HasPrefix(
+		got,
+		want,
+	) {
 		t.Errorf("%q", got)
 	}
 	strict := newHouse(t)
 	strict.query.reasons, strict.query.meant = loose.query.reasons, loose.query.meant
 	f := strict.refused("save_message_draft", draft(strict.segmentOf(), target(31), target(32)), fault.Validation)
-	if d := read(t, f); len(d.Targets) != 2 || *d.Targets[1].Meant != (authoring.Meant{Kind: authoring.Brand, PartnerID: 2}) || !strings.HasSuffix(d.Violations[1].Message, "32 is the id of a brand of partner 2: send externalId 2") {
+	if d := read(
+		t,
+		f,
+	); len(d.Targets) != 2 || *d.Targets[1].Meant != (authoring.Meant{Kind: authoring.Brand, PartnerID: 2}) ||
+		!strings.HasSuffix(d.Violations[1].Message, "32 is the id of a brand of partner 2: send externalId 2") {
 		t.Errorf("%s %+v", f.Message, d)
 	}
 }
@@ -244,16 +285,29 @@ func previews(t *testing.T, h *house) {
 		own           object
 		want          authoring.Preview
 	}{
-		"text":          {"Hi {{toName}}", "Dear {{toName}},\n\n{{context.a}}", nil, authoring.Preview{Subject: "Hi Contact 1", Text: "Dear Contact 1,\n\nA & <b>"}},
-		"HTML":          {"s", "<style>p{}</style><p>Dear {{toName}}</p><ul><li>{{context.a}}</ul><a href=\"https://hub.example\">Hub</a>", nil, authoring.Preview{Subject: "s", HTML: true, Text: "Dear Contact 1\n\n- A & <b>\n\nHub (https://hub.example)"}},
-		"an own text":   {"s", "<p>b</p>", object{"subject": "Own  {{context.a}}", "body": "own"}, authoring.Preview{Subject: "Own A & <b>", Text: "own"}},
-		"invisible":     {"a\u200bb", "c\u2060d", nil, authoring.Preview{Subject: "ab", Text: "cd"}},
-		"long":          {"s", long, nil, authoring.Preview{Subject: "s", Text: string([]rune(long)[:500]), Truncated: true}},
-		"just so long":  {"s", strings.Repeat("😀", 500), nil, authoring.Preview{Subject: "s", Text: strings.Repeat("😀", 500)}},
-		"a long head":   {"s", "<p title=\"" + strings.Repeat("x", 1<<20) + "\">a</p>", nil, authoring.Preview{Subject: "s", HTML: true, Truncated: true}},
-		"only pictures": {"s", `<img src="https://x.example/a.png" alt="A glass">`, nil, authoring.Preview{Subject: "s", HTML: true, Text: "[A glass]"}},
+		"text": {"Hi {{toName}}", "Dear {{toName}},\n\n{{context.a}}", nil,
+			authoring.Preview{Subject: "Hi Contact 1", Text: "Dear Contact 1,\n\nA & <b>"}},
+		"HTML": {"s", "<style>p{}</style><p>Dear {{toName}}</p><ul><li>{{context.a}}</ul><a href=\"https://hub.example\">Hub</a>",
+			nil, authoring.Preview{Subject: "s", HTML: true, Text: "Dear Contact 1\n\n- A & <b>\n\nHub (https://hub.example)"}},
+		"an own text": {"s", "<p>b</p>", object{"subject": "Own  {{context.a}}", "body": "own"},
+			authoring.Preview{Subject: "Own A & <b>", Text: "own"}},
+		"invisible":    {"a\u200bb", "c\u2060d", nil, authoring.Preview{Subject: "ab", Text: "cd"}},
+		"long":         {"s", long, nil, authoring.Preview{Subject: "s", Text: string([]rune(long)[:500]), Truncated: true}},
+		"just so long": {"s", strings.Repeat("😀", 500), nil, authoring.Preview{Subject: "s", Text: strings.Repeat("😀", 500)}},
+		"a long head": {"s", "<p title=\"" + strings.Repeat("x", 1<<20) + "\">a</p>", nil,
+			authoring.Preview{Subject: "s", HTML: true, Truncated: true}},
+		"only pictures": {"s", `<img src="https://x.example/a.png" alt="A glass">`, nil,
+			authoring.Preview{Subject: "s", HTML: true, Text: "[A glass]"}},
 	} {
-		body := with(with(draft(s, target(1, object{"context": object{"a": "A & <b>"}}, c.own), target(2, object{"context": object{"a": "x"}})), "subjectTemplate", c.subject), "bodyTemplate", c.body)
+		body := with(
+			with(
+				draft(s, target(1, object{"context": object{"a": "A & <b>"}}, c.own), target(2, object{"context": object{"a": "x"}})),
+				"subjectTemplate",
+				c.subject,
+			),
+			"bodyTemplate",
+			c.body,
+		)
 		c.want.ToEmail = "c1@partner.example"
 		if got := ok[saved](h, "save_message_draft", body).Preview; got != c.want {
 			t.Errorf("%s: %.600q, want %.600q", name, fmt.Sprint(got), fmt.Sprint(c.want))
@@ -275,16 +329,27 @@ func wholeDraft(t *testing.T, h *house) {
 	}
 	t.Logf("a segment of %d takes %s", len(members), time.Since(start))
 	for i := range targets {
-		targets[i] = target(i, object{"toEmail": fmt.Sprintf("kim+%d@partner%d.example", i, i/2), "body": "Dear {name}, [Your Company] *|X" + fmt.Sprint(i) + "|*", "context": object{"n": i}})
+		targets[i] = target(
+			i,
+			object{
+				"toEmail": fmt.Sprintf("kim+%d@partner%d.example", i, i/2),
+				"body":    "Dear {name}, [Your Company] *|X" + fmt.Sprint(i) + "|*",
+				"context": object{"n": i},
+			},
+		)
 	}
 	targets[0] = target(999_999, object{"body": strings.Repeat("{ ", 1<<19)})
 	start = time.Now()
-	w := h.warned("save_message_draft", with(draft(id.SegmentID, targets...), "bodyTemplate", "<p>{a} {b} {c} {d} {e} {f} "+strings.Repeat("[x", 1<<18)+"</p>"))
+	w := h.warned(
+		"save_message_draft",
+		with(draft(id.SegmentID, targets...), "bodyTemplate", "<p>{a} {b} {c} {d} {e} {f} "+strings.Repeat("[x", 1<<18)+"</p>"),
+	)
 	t.Logf("a draft of %d takes %s: %v", len(targets), time.Since(start), w)
 	if got := rules(w); got != "draft.address draft.outside draft.placeholder draft.sender" {
 		t.Error(got)
 	}
-	if !strings.HasPrefix(w["draft.outside"], "recipients of partner 999999 are outside") || !strings.HasPrefix(w["draft.address"], "4999 addresses get several mails of this draft: target 2 (") {
+	if !strings.HasPrefix(w["draft.outside"], "recipients of partner 999999 are outside") ||
+		!strings.HasPrefix(w["draft.address"], "4999 addresses get several mails of this draft: target 2 (") {
 		t.Errorf("%v", w)
 	}
 }

@@ -78,36 +78,56 @@ func TestAccessibility(t *testing.T) {
 	p.Inspect("suppressions-empty")
 
 	names := []string{"refused", "later", "broken", "suppressed", "fine", "also.fine"}
-	sending := s.queued(t, s.draft(t, draftOptions{name: "Being sent", targets: len(names), madeUp: true, each: func(i int, target map[string]any) {
-		target["toEmail"] = names[i] + "@company.example"
-	}}))
+	sending := s.queued(
+		t,
+		s.draft(t, draftOptions{name: "Being sent", targets: len(names), madeUp: true, each: func(i int, target map[string]any) {
+			target["toEmail"] = names[i] + "@company.example"
+		}}),
+	)
 	sent := s.queued(t, s.draft(t, draftOptions{name: "Sent to everybody", targets: 2, madeUp: true}))
 	s.draft(t, draftOptions{name: "Not queued yet", targets: 3, madeUp: true})
 	mine := s.queued(t, s.draft(t, draftOptions{name: "My own", targets: 1, madeUp: true, createdBy: ada.Email}))
 	rejected := s.queued(t, s.draft(t, draftOptions{name: "Not for us", targets: 1, madeUp: true}))
 	cancelled := s.queued(t, s.draft(t, draftOptions{name: "Never mind", targets: 1, madeUp: true}))
-	review := s.queued(t, s.draft(t, draftOptions{name: "Frühling 봄 春 — an offer with a rather long name, to see what becomes of those when there is little room", targets: 9, madeUp: true,
-		createdBy: "campaign-agent-with-a-name-that-nobody-can-break-anywhere", senderName: "Kim", snapshot: evidenceOfEverything, each: func(i int, target map[string]any) {
-			switch i {
-			case 3: // hidden text, a link that lies, a picture from elsewhere
-				target["body"] = `<p>Hello</p><div style="display:none">secret words</div><p style="color:#fff;background:#fff">white on white</p>` +
-					`<p><a href="https://evil.example/login">https://company.example/login</a></p><img src="https://tracker.example/p.gif" width="1" height="1">`
-			case 4:
-				target["body"] = "Plain text.\n\nNo tags & no links; just lines.\n"
-			case 5:
-				target["body"] = "<p>" + strings.Repeat("A long mail goes on and on. ", 4000) + "</p>"
-			case 6:
-				delete(target, "toName")
-				target["subject"], target["body"] = "No name", "<p>Hello!</p>"
-				target["toEmail"] = "an.address.that.is.as.long.as.they.come.and.cannot.be.broken@a-company-with-a-long-name.example"
-			case 7:
-				target["toName"] = "نورة العتيبي"
-				target["body"] = `<p dir="rtl">مرحبا</p>`
-			case 8:
-				target["body"] = `<p>Hello</p><p><img src="https://cdn.example/b.png" alt="Our shop" width="300" height="100"></p>`
-				target["context"] = map[string]any{"score": 0.93, "empty": "", "none": nil, "list": []any{1, "two", map[string]any{"three": 3}}, "long": strings.Repeat("because ", 200)}
-			}
-		}}))
+	review := s.queued(
+		t,
+		s.draft(t, draftOptions{
+			name:       "Frühling 봄 春 — an offer with a rather long name, to see what becomes of those when there is little room",
+			targets:    9,
+			madeUp:     true,
+			createdBy:  "campaign-agent-with-a-name-that-nobody-can-break-anywhere",
+			senderName: "Kim",
+			snapshot:   evidenceOfEverything,
+			each: func(i int, target map[string]any) {
+				switch i {
+				case 3: // hidden text, a link that lies, a picture from elsewhere
+					target["body"] = `<p>Hello</p><div style="display:none">secret words</div><p style="color:#fff;background:#fff">white on white</p>` +
+						`<p><a href="https://evil.example/login">https://company.example/login</a></p><img src="https://tracker.example/p.gif" ` +
+						`width="1" height="1">`
+				case 4:
+					target["body"] = "Plain text.\n\nNo tags & no links; just lines.\n"
+				case 5:
+					target["body"] = "<p>" + strings.Repeat("A long mail goes on and on. ", 4000) + "</p>"
+				case 6:
+					delete(target, "toName")
+					target["subject"], target["body"] = "No name", "<p>Hello!</p>"
+					target["toEmail"] = "an.address.that.is.as.long.as.they.come.and.cannot.be.broken@a-company-with-a-long-name.example"
+				case 7:
+					target["toName"] = "نورة العتيبي"
+					target["body"] = `<p dir="rtl">مرحبا</p>`
+				case 8:
+					target["body"] = `<p>Hello</p><p><img src="https://cdn.example/b.png" alt="Our shop" width="300" height="100"></p>`
+					target["context"] = map[string]any{
+						"score": 0.93,
+						"empty": "",
+						"none":  nil,
+						"list":  []any{1, "two", map[string]any{"three": 3}},
+						"long":  strings.Repeat("because ", 200),
+					}
+				}
+			},
+		}),
+	)
 
 	p.Open("/admin/suppressions")
 	for i := range 30 {
@@ -162,7 +182,8 @@ func TestAccessibility(t *testing.T) {
 		p.Button("Cancel draft").Click()
 		p.Sees("The draft is cancelled. Nothing of it is sent.")
 		hubtest.Eventually(t, "mails are in all states", func() bool {
-			return strings.Join(s.progress(t, sending), " ") == "failed queued unknown suppressed sent sent" && s.listed(t, sent).Status == "sent"
+			return strings.Join(s.progress(t, sending), " ") == "failed queued unknown suppressed sent sent" &&
+				s.listed(t, sent).Status == "sent"
 		})
 		for name, id := range map[string]string{"sending": sending, "sent": sent, "rejected": rejected, "cancelled": cancelled} {
 			p.Open("/drafts/" + id)
@@ -183,7 +204,11 @@ func TestAccessibility(t *testing.T) {
 		p.Open("/admin/suppressions/remove?email=leaver1@company.example")
 		p.Inspect("suppression-remove")
 		file := filepath.Join(t.TempDir(), "leavers.csv")
-		if err := os.WriteFile(file, []byte("email,reason\na@company.example,x\nno address,y\n\"open\nb@company.example,\n"), 0o644); err != nil {
+		if err := os.WriteFile(
+			file,
+			[]byte("email,reason\na@company.example,x\nno address,y\n\"open\nb@company.example,\n"),
+			0o644,
+		); err != nil {
 			t.Fatal(err)
 		}
 		p.Open("/admin/suppressions")
@@ -223,6 +248,12 @@ func TestAccessibility(t *testing.T) {
 }
 
 // evidenceOfEverything is a row with each kind of value that a source has.
-var evidenceOfEverything = []byte(`{"brand_id":9007199254740993,"brand_name":"삼성 Frühstück","active":true,"closed":false,"president":null,"ratio":0.10,"empty":"","list":[],"object":{},
+var evidenceOfEverything = []byte(
+	`{"brand_id":9007199254740993,"brand_name":"삼성 Frühstück","active":true,"closed":false,"president":null,"ratio":0.10,
+	"empty":"","list":[],"object":{},
 	"url":"https://a-very-long-host-name-that-cannot-be-broken.example/with/a/path/that/goes/on/and/on?and=a&query=too",
-	"contact":{"name":"金 雅","phones":["+82 2 000 0000","+82 10 0000 0000"]},"description":"` + strings.Repeat("A brand with a long description. ", 30) + `"}`)
+	"contact":{"name":"金 雅","phones":["+82 2 000 0000","+82 10 0000 0000"]},"description":"` + strings.Repeat(
+		"A brand with a long description. ",
+		30,
+	) + `"}`,
+)

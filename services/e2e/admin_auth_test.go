@@ -54,7 +54,8 @@ func TestAdministration(t *testing.T) {
 		next := p.shownOnce("API key")
 		secrets["a key"], secrets["the key after it"] = key, next
 		p.Sees("The old key stops at")
-		if !s.call("search_brands", `{}`, "Authorization", "Bearer "+key).OK || !s.call("search_brands", `{}`, "Authorization", "Bearer "+next).OK {
+		if !s.call("search_brands", `{}`, "Authorization", "Bearer "+key).OK ||
+			!s.call("search_brands", `{}`, "Authorization", "Bearer "+next).OK {
 			t.Error("the keys do not overlap")
 		}
 		p.Link("To the new key").Click()
@@ -168,7 +169,11 @@ func TestAdministration(t *testing.T) {
 		p.Field("Name").Fill("The other shop")
 		p.Button("Save").Click()
 		p.Sees("The app is changed.")
-		if r := s.call("inspect_connected_app", `{"service_code":"shop"}`); !r.OK || !strings.Contains(r.raw, `"name":"The other shop"`) || !strings.Contains(r.raw, `"has_secret":true`) || strings.Contains(r.raw, "hss_") {
+		if r := s.call(
+			"inspect_connected_app",
+			`{"service_code":"shop"}`,
+		); !r.OK || !strings.Contains(r.raw, `"name":"The other shop"`) || !strings.Contains(r.raw, `"has_secret":true`) ||
+			strings.Contains(r.raw, "hss_") {
 			t.Errorf("%s", r.raw)
 		}
 		p.Link("Suspend").Click()
@@ -201,7 +206,16 @@ func TestAdministration(t *testing.T) {
 			if r := s.call("search_brands", `{}`, "Authorization", "Bearer "+k.Key); !r.OK {
 				t.Fatalf("%s", r.raw)
 			}
-			r := attempt{method: "POST", path: "/admin/keys/" + k.ID + "/revoke", body: "reason=leaked", kind: "application/x-www-form-urlencoded"}.send(t, s.url, session)
+			r := attempt{
+				method: "POST",
+				path:   "/admin/keys/" + k.ID + "/revoke",
+				body:   "reason=leaked",
+				kind:   "application/x-www-form-urlencoded",
+			}.send(
+				t,
+				s.url,
+				session,
+			)
 			if r.StatusCode != http.StatusSeeOther {
 				t.Fatalf("%d", r.StatusCode)
 			}
@@ -220,15 +234,20 @@ func TestAdministration(t *testing.T) {
 
 	t.Run("10,000 of each", func(t *testing.T) {
 		for _, sql := range []string{
-			`INSERT INTO auth.api_keys (id, name, service, hash, pepper_id, head, tail, scopes, user_per_minute, user_burst, service_per_minute, service_burst, created_by, created_at)
-				SELECT 'ak_0' || lpad(n::text, 25, '0'), 'agent ' || n, 's', sha256(n::text::bytea), 'p', 'crm_abcd', 'wxyz', '{query}', 1, 1, 1, 1, 'ada', now() FROM generate_series(1, 10000) n`,
-			`INSERT INTO auth.users (id, email, name, roles, password_hash, created_by, created_at) SELECT 'usr_' || n, 'user' || n || '@example.com', 'User ' || n, '{reviewer}', 'x', 'ada', now() FROM generate_series(1, 10000) n`,
-			`INSERT INTO auth.connected_apps SELECT 'app-' || n, 'App ' || n, 'ACTIVE', '', '{}', '{}', '{pay:read}', 'consent', 1, 1, 1, 1, 1, 'ada', now(), now() FROM generate_series(1, 10000) n`,
+			`INSERT INTO auth.api_keys (id, name, service, hash, pepper_id, head, tail, scopes, user_per_minute, user_burst, service_per_minute,
+				service_burst, created_by, created_at)
+				SELECT 'ak_0' || lpad(n::text, 25, '0'), 'agent ' || n, 's', sha256(n::text::bytea), 'p', 'crm_abcd', 'wxyz', '{query}', 1, 1, 1, 1,
+					'ada', now() FROM generate_series(1, 10000) n`,
+			`INSERT INTO auth.users (id, email, name, roles, password_hash, created_by, created_at) SELECT 'usr_' || n, ` +
+				`'user' || n || '@example.com', 'User ' || n, '{reviewer}', 'x', 'ada', now() FROM generate_series(1, 10000) n`,
+			`INSERT INTO auth.connected_apps SELECT 'app-' || n, 'App ' || n, 'ACTIVE', '', '{}', '{}', '{pay:read}', 'consent', 1, 1, 1, 1, 1, ` +
+				`'ada', now(), now() FROM generate_series(1, 10000) n`,
 			`ANALYZE auth.api_keys, auth.users, auth.connected_apps`,
 		} {
 			query[int](t, s, sql)
 		}
-		for _, path := range []string{"/admin/keys", "/admin/keys?q=agent+77", "/admin/users", "/admin/users?q=user77", "/admin/apps", "/admin/apps?q=nobody"} {
+		for _, path := range []string{"/admin/keys", "/admin/keys?q=agent+77", "/admin/users", "/admin/users?q=user77", "/admin/apps",
+			"/admin/apps?q=nobody"} {
 			hubtest.Within(t, 150*time.Millisecond, path, func() {
 				if r := (attempt{method: "GET", path: path}).send(t, s.url, session); r.StatusCode != http.StatusOK {
 					t.Fatalf("%s: %d", path, r.StatusCode)
@@ -283,7 +302,12 @@ func (s *suite) keepsNone(t *testing.T, session credential, secrets map[string]s
 			}
 		}
 		for _, table := range tables {
-			n := query[int](t, s, `SELECT count(*) FROM `+table+` x WHERE strpos(x::text, $1) > 0 OR strpos(x::text, encode($1::text::bytea, 'hex')) > 0`, secret)
+			n := query[int](
+				t,
+				s,
+				`SELECT count(*) FROM `+table+` x WHERE strpos(x::text, $1) > 0 OR strpos(x::text, encode($1::text::bytea, 'hex')) > 0`,
+				secret,
+			)
 			if n[0] > 0 {
 				t.Errorf("%s has %s", table, what)
 			}
@@ -301,7 +325,7 @@ func TestOnlyAdministratorsAdminister(t *testing.T) {
 	s := start(t, options{released: true, env: []string{"HUB_FAILED_AUTH_PER_MINUTE=6000000", "HUB_FAILED_AUTH_BURST=1000000"}})
 	ada, bob, nobody := s.person("Ada Lovelace", "admin", "reviewer"), s.person("Bob", "reviewer"), s.person("Nobody")
 	key := s.issue("--scopes", "query")
-	s.run("auth", s.env["auth"], "app", "create", "shop", "--name", "The shop")
+	s.run("auth", s.env["auth"], "app", "put", "shop", "--name", "The shop")
 	s.run("auth", s.env["auth"], "app", "issue-secret", "shop")
 	window := s.signedIn(t, ada, "/admin/users")
 
@@ -315,9 +339,30 @@ func TestOnlyAdministratorsAdminister(t *testing.T) {
 	}
 	attempts := map[string]attempt{}
 	add := func(a attempt) { attempts[a.method+" "+a.path+" "+a.body] = a }
-	everything := url.Values{"roles": {"admin"}, "user": {bob.ID}, "had." + bob.ID: {"reviewer"}, "roles." + bob.ID: {"admin"}, "e-mail": {"mallory@example.com"}, "email": {"mallory@example.com"}, "name": {"Mallory"},
-		"scopes": {"query"}, "expires": {"0"}, "overlap": {"0"}, "reason": {"x"}, "confirm": {"shop"}, "service_code": {"evil"}, "session": {"all"}, "version": {"1"}, "link_mode": {"consent"},
-		"user-per-minute": {"1"}, "user-burst": {"1"}, "service-per-minute": {"1"}, "service-burst": {"1"}}.Encode()
+	everything := url.Values{
+		"roles":           {"admin"},
+		"user":            {bob.ID},
+		"had." + bob.ID:   {"reviewer"},
+		"roles." + bob.ID: {"admin"},
+		"e-mail":          {"mallory@example.com"},
+		"email":           {"mallory@example.com"},
+		"name":            {"Mallory"},
+		"scopes": {
+			"query",
+		},
+		"expires":            {"0"},
+		"overlap":            {"0"},
+		"reason":             {"x"},
+		"confirm":            {"shop"},
+		"service_code":       {"evil"},
+		"session":            {"all"},
+		"version":            {"1"},
+		"link_mode":          {"consent"},
+		"user-per-minute":    {"1"},
+		"user-burst":         {"1"},
+		"service-per-minute": {"1"},
+		"service-burst":      {"1"},
+	}.Encode()
 	ids := map[string]string{"/admin/users": ada.ID, "/admin/keys": key.ID}
 	for prefix, service := range prefixes {
 		found := 0
@@ -341,14 +386,20 @@ func TestOnlyAdministratorsAdminister(t *testing.T) {
 	}
 	for _, service := range services {
 		for _, match := range written(t, pattern, service) {
-			if strings.HasPrefix(match[2], "/admin") && !slices.ContainsFunc(slices.Collect(maps.Keys(prefixes)), func(prefix string) bool { return strings.HasPrefix(match[2]+"/", prefix+"/") }) {
+			if strings.HasPrefix(match[2], "/admin") &&
+				!slices.ContainsFunc(
+					slices.Collect(maps.Keys(prefixes)),
+					func(prefix string) bool { return strings.HasPrefix(match[2]+"/", prefix+"/") },
+				) {
 				t.Errorf("%s is below no prefix of administrators", match[0])
 			}
 		}
 	}
 	forms := 0
-	for _, path := range []string{"/admin/users", "/admin/users/new", "/admin/users/" + bob.ID, "/admin/users/" + bob.ID + "/disable", "/admin/keys", "/admin/keys/new", "/admin/keys/" + key.ID, "/admin/keys/" + key.ID + "/revoke",
-		"/admin/apps/_new", "/admin/apps/shop", "/admin/apps/shop/edit", "/admin/apps/shop/suspend", "/admin/apps/shop/revoke", "/admin/suppressions"} {
+	for _, path := range []string{"/admin/users", "/admin/users/new", "/admin/users/" + bob.ID, "/admin/users/" + bob.ID + "/disable",
+		"/admin/keys", "/admin/keys/new", "/admin/keys/" + key.ID, "/admin/keys/" + key.ID + "/revoke",
+		"/admin/apps/_new", "/admin/apps/shop", "/admin/apps/shop/edit", "/admin/apps/shop/suspend", "/admin/apps/shop/revoke",
+		"/admin/suppressions"} {
 		if status := window.Open(path); status != http.StatusOK {
 			t.Fatalf("%s answers %d", path, status)
 		}
@@ -362,8 +413,14 @@ func TestOnlyAdministratorsAdminister(t *testing.T) {
 	if forms < 12 {
 		t.Fatalf("the pages have only %d forms", forms)
 	}
-	as := map[string]credential{"a reviewer": s.session(t, bob), "a user without a role": s.session(t, nobody), "nobody": {}, "a key": {"Authorization": "Bearer " + s.key},
-		"a key as cookie": {"Cookie": "__Host-hub=" + s.key}, "a session of nobody": {"Cookie": "__Host-hub=" + strings.Repeat("A", 43)}}
+	as := map[string]credential{
+		"a reviewer":            s.session(t, bob),
+		"a user without a role": s.session(t, nobody),
+		"nobody":                {},
+		"a key":                 {"Authorization": "Bearer " + s.key},
+		"a key as cookie":       {"Cookie": "__Host-hub=" + s.key},
+		"a session of nobody":   {"Cookie": "__Host-hub=" + strings.Repeat("A", 43)},
+	}
 	state := func() map[string]string {
 		all := s.state(t, "auth")
 		for _, used := range []string{"auth.sessions", "auth.throttles"} { // being there changes when somebody was last seen

@@ -70,7 +70,8 @@ func (s *suite) answersToItsNamesAlone(t *testing.T) {
 	t.Helper()
 	_, port, _ := strings.Cut(s.addr["gateway"], ":")
 	for _, host := range []string{"evil.example", "evil.example:" + port, "localhost:" + port, s.addr["gateway"]} {
-		for _, path := range []string{"/login", "/api/tools", "/v1/pay/orders", "/mcp", "/.well-known/oauth-protected-resource", "/docs", "/assets/gateway/x",
+		for _, path := range []string{"/login", "/api/tools", "/v1/pay/orders", "/mcp", "/.well-known/oauth-protected-resource", "/docs",
+			"/assets/gateway/x",
 			"/unsubscribe/x", "/nothing", "/healthz", "/readyz"} {
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
 			if err != nil {
@@ -83,7 +84,8 @@ func (s *suite) answersToItsNamesAlone(t *testing.T) {
 			}
 			resp.Body.Close()
 			want := strings.HasPrefix(host, "evil") && !strings.HasSuffix(path, "z")
-			if refused := resp.StatusCode == http.StatusMisdirectedRequest; refused != want || strings.HasSuffix(path, "z") && resp.StatusCode != 200 {
+			if refused := resp.StatusCode == http.StatusMisdirectedRequest; refused != want ||
+				strings.HasSuffix(path, "z") && resp.StatusCode != 200 {
 				t.Errorf("%s at %s: %d", path, host, resp.StatusCode)
 			}
 		}
@@ -125,7 +127,12 @@ func TestAnonymousCallersFillNothing(t *testing.T) {
 			return "POST", "/login", login(ada.Email), []string{"Cookie", "__Host-hub-browser=" + random(32)}
 		},
 		"sessions": func() (string, string, string, []string) {
-			return "GET", "/login?next=/" + random(300), "", []string{"Cookie", "__Host-hub=" + random(32) + "; __Host-hub-flash=" + random(60)}
+			return "GET", "/login?next=/" + random(
+					300,
+				), "", []string{
+					"Cookie",
+					"__Host-hub=" + random(32) + "; __Host-hub-flash=" + random(60),
+				}
 		},
 		"pages": func() (string, string, string, []string) {
 			return "GET", "/drafts/" + random(100), "", []string{"Accept", "text/html"}
@@ -141,7 +148,12 @@ func TestAnonymousCallersFillNothing(t *testing.T) {
 			return "GET", "/login/invitation?t=" + random(32), "", nil
 		},
 		"passwords for them": func() (string, string, string, []string) {
-			return "POST", "/login/invitation", url.Values{"password": {random(12)}}.Encode(), []string{"Cookie", "__Host-hub-invitation=" + random(32)}
+			return "POST", "/login/invitation", url.Values{
+					"password": {random(12)},
+				}.Encode(), []string{
+					"Cookie",
+					"__Host-hub-invitation=" + random(32),
+				}
 		},
 		"the reference": func() (string, string, string, []string) {
 			return "GET", "/docs?" + random(50), "", []string{"Accept", "text/html", "If-None-Match", random(20)}
@@ -221,6 +233,9 @@ func TestAnonymousCallersFillNothing(t *testing.T) {
 		}
 	}
 	hubtest.Eventually(t, "nothing of it is left in Redis", func() bool {
-		return s.redis.Do(t.Context(), "EVAL "+`"if redis.call('DBSIZE')>0 then return redis.error_reply('not empty') end return 0"`+" 0") == nil
+		return s.redis.Do(
+			t.Context(),
+			"EVAL "+`"if redis.call('DBSIZE')>0 then return redis.error_reply('not empty') end return 0"`+" 0",
+		) == nil
 	})
 }

@@ -29,8 +29,22 @@ import (
 // appRoutes are those of the test's orders that take the token of an app, or nobody's credential.
 func (o orderBook) appRoutes() []tool.APIRoute {
 	declare := func(name, path, scope, credential, form string, input *schema.Schema, success int) tool.RouteDeclaration {
-		return tool.RouteDeclaration{Declaration: tool.Declaration{Name: name, Description: "Orders of the tests.", Scope: scope, Input: input, Output: schema.FreeObject(""), MaxBody: 64 << 10},
-			Method: "POST", Path: path, Success: []int{success}, Idempotency: tool.KeyIgnored, Credential: credential, Form: form}
+		return tool.RouteDeclaration{
+			Declaration: tool.Declaration{
+				Name:        name,
+				Description: "Orders of the tests.",
+				Scope:       scope,
+				Input:       input,
+				Output:      schema.FreeObject(""),
+				MaxBody:     64 << 10,
+			},
+			Method:      "POST",
+			Path:        path,
+			Success:     []int{success},
+			Idempotency: tool.KeyIgnored,
+			Credential:  credential,
+			Form:        form,
+		}
 	}
 	return []tool.APIRoute{
 		tool.NewRoute(declare("orders.mine", "/v1/orders/mine", "pay:write", tool.AppCredential, tool.JSONForm, schema.Object(), 201),
@@ -86,7 +100,25 @@ func TestAppsAtTwoGateways(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer owner.Close(context.Background())
-	s.run("auth", s.env["auth"], "app", "create", "shop", "--name", "Shop", "--scopes", "pay:read,pay:write", "--user-per-minute", "60000", "--user-burst", "1000", "--service-per-minute", "60000", "--service-burst", "1000")
+	s.run(
+		"auth",
+		s.env["auth"],
+		"app",
+		"put",
+		"shop",
+		"--name",
+		"Shop",
+		"--scopes",
+		"pay:read,pay:write",
+		"--user-per-minute",
+		"60000",
+		"--user-burst",
+		"1000",
+		"--service-per-minute",
+		"60000",
+		"--service-burst",
+		"1000",
+	)
 	type secret struct {
 		ID, Secret string
 		Webhook    struct{ Secret string }
@@ -111,9 +143,12 @@ func TestAppsAtTwoGateways(t *testing.T) {
 			return pay(at, serviceJWT("x", "", nil)).Error.Code == "E_AUTH_INVALID"
 		})
 	}
-	_, err = owner.Exec(t.Context(), `INSERT INTO auth.users (id, email, name, roles, created_by, created_at) VALUES ('usr_1', 'x@y.example', 'X', '{}', 'test', now());
+	_, err = owner.Exec(
+		t.Context(),
+		`INSERT INTO auth.users (id, email, name, roles, created_by, created_at) VALUES ('usr_1', 'x@y.example', 'X', '{}', 'test', now());
 		INSERT INTO auth.identity_links (id, service_code, external_user_id, hub_user_id, scopes, consent_version, status, linked_at, ip, ua)
-		VALUES ('lnk_1', 'shop', 'u-77', 'usr_1', '{pay:read,pay:write}', 1, 'ACTIVE', now(), '', '')`)
+		VALUES ('lnk_1', 'shop', 'u-77', 'usr_1', '{pay:read,pay:write}', 1, 'ACTIVE', now(), '', '')`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +184,11 @@ func TestAppsAtTwoGateways(t *testing.T) {
 	}
 	sent = append(sent, one)
 
-	if r := pay(gateways[1], serviceJWT(key.Secret, "", map[string]any{"aud": "another", "jti": "kept"})); r.Error.Code != "E_AUTH_INVALID" || !strings.Contains(r.raw, "aud must be") {
+	if r := pay(
+		gateways[1],
+		serviceJWT(key.Secret, "", map[string]any{"aud": "another", "jti": "kept"}),
+	); r.Error.Code != "E_AUTH_INVALID" ||
+		!strings.Contains(r.raw, "aud must be") {
 		t.Errorf("another audience: %s", r.raw)
 	}
 	if r := pay(gateways[0], serviceJWT(key.Secret, "", map[string]any{"jti": "kept"})); r.status != 201 {
@@ -179,7 +218,10 @@ func TestAppsAtTwoGateways(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	var answer bytes.Buffer
-	if _, err := answer.ReadFrom(resp.Body); err != nil || resp.StatusCode != 200 || answer.String() != "OK \xff{" || resp.Header.Get("Content-Type") != "text/html;charset=utf-8" {
+	if _, err := answer.ReadFrom(
+		resp.Body,
+	); err != nil || resp.StatusCode != 200 || answer.String() != "OK \xff{" ||
+		resp.Header.Get("Content-Type") != "text/html;charset=utf-8" {
 		t.Errorf("%d %v %q", resp.StatusCode, resp.Header, answer.String())
 	}
 	var audited string

@@ -43,7 +43,18 @@ func (s *suite) credentials(t *testing.T, reviewer person) map[string]credential
 	t.Helper()
 	keys := map[string]string{"all scopes": s.key, "wrong": "crm_" + strings.Repeat("0", 42), "malformed": "crm_x"}
 	for scope := range strings.SplitSeq(allScopes, ",") {
-		keys[scope] = s.issue("--scopes", scope, "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000").Key
+		keys[scope] = s.issue(
+			"--scopes",
+			scope,
+			"--user-per-minute",
+			"6000000",
+			"--user-burst",
+			"100000",
+			"--service-per-minute",
+			"6000000",
+			"--service-burst",
+			"100000",
+		).Key
 	}
 	revoked := s.issue("--scopes", allScopes)
 	s.run("auth", s.env["auth"], "apikey", "revoke", revoked.ID, "--reason", "test")
@@ -54,9 +65,24 @@ func (s *suite) credentials(t *testing.T, reviewer person) map[string]credential
 		all[name+" as X-Api-Key"] = credential{"X-Api-Key": key}
 		all[name+" as cookie"] = credential{"Cookie": "__Host-hub=" + key + "; hub_session=" + key}
 		all[name+" as Hub-Token"] = credential{"Hub-Token": key, "Authorization": "Bearer " + key}
-		all[name+" for somebody"] = credential{"Authorization": "Bearer " + key, "X-External-User-Id": reviewer.Email, "Hub-User": reviewer.ID, "X-Forwarded-User": reviewer.Email, "X-Hub-Roles": "reviewer,admin"}
+		all[name+" for somebody"] = credential{
+			"Authorization":      "Bearer " + key,
+			"X-External-User-Id": reviewer.Email,
+			"Hub-User":           reviewer.ID,
+			"X-Forwarded-User":   reviewer.Email,
+			"X-Hub-Roles":        "reviewer,admin",
+		}
 	}
-	as := caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: reviewer.Email, HubUser: reviewer.ID, Email: reviewer.Email, Name: reviewer.Name, Roles: []string{"reviewer", "admin"}, CredentialID: "ses_01"}
+	as := caller.Caller{
+		Kind:           caller.User,
+		Service:        "console",
+		ExternalUserID: reviewer.Email,
+		HubUser:        reviewer.ID,
+		Email:          reviewer.Email,
+		Name:           reviewer.Name,
+		Roles:          []string{"reviewer", "admin"},
+		CredentialID:   "ses_01",
+	}
 	inside := callertest.NewToken(caller.Gateway, "review-control", as)
 	for name, made := range map[string]callertest.Token{"forged": inside.By("an unknown process", caller.Gateway), "true": inside} {
 		token := made.String()
@@ -66,8 +92,18 @@ func (s *suite) credentials(t *testing.T, reviewer person) map[string]credential
 		all[name+" internal token as key"] = credential{"Authorization": "Bearer " + token}
 		all[name+" internal token as cookie"] = credential{"Cookie": "__Host-hub=" + token}
 	}
-	none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil,
-		`{"kind":"user","usr":%q,"eml":%q,"rol":["reviewer","admin"],"iss":"hub","iat":%d,"exp":%d}`, reviewer.ID, reviewer.Email, time.Now().Unix(), time.Now().Add(time.Minute).Unix())) + "."
+	none := base64.RawURLEncoding.EncodeToString(
+		[]byte(`{"alg":"none","typ":"JWT"}`),
+	) + "." + base64.RawURLEncoding.EncodeToString(
+		fmt.Appendf(
+			nil,
+			`{"kind":"user","usr":%q,"eml":%q,"rol":["reviewer","admin"],"iss":"hub","iat":%d,"exp":%d}`,
+			reviewer.ID,
+			reviewer.Email,
+			time.Now().Unix(),
+			time.Now().Add(time.Minute).Unix(),
+		),
+	) + "."
 	all["token without a signature"] = credential{"Hub-Token": none}
 	all["session of nobody"] = credential{"Cookie": "__Host-hub=" + strings.Repeat("A", 43)}
 	return all
@@ -78,7 +114,8 @@ func (s *suite) credentials(t *testing.T, reviewer person) map[string]credential
 func (a attempt) make(t testing.TB, origin string, c credential) *http.Response {
 	t.Helper()
 	r := a.send(t, origin, c)
-	for hops := 0; hops < 3 && slices.Contains([]int{http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect}, r.StatusCode); hops++ {
+	for hops := 0; hops < 3 && slices.Contains([]int{http.StatusMovedPermanently, http.StatusTemporaryRedirect,
+		http.StatusPermanentRedirect}, r.StatusCode); hops++ {
 		a.path = strings.TrimPrefix(r.Header.Get("Location"), origin)
 		r = a.send(t, origin, c)
 	}
@@ -128,7 +165,9 @@ func refused(r *http.Response) bool {
 func (p *page) forms() []attempt {
 	p.t.Helper()
 	var found []struct{ Method, Path, Body, Kind string }
-	p.Evaluate(`[...document.forms].filter((f) => f.method !== "dialog").flatMap((f) => [...f.querySelectorAll("button, input[type=submit]")].map((b) => {
+	p.Evaluate(
+		`[...document.forms].filter((f) => f.method !== "dialog").flatMap((f) => [...f.querySelectorAll("button, input[type=submit]")].map((b)
+			=> {
 		const data = new FormData(f);
 		if (b.name) data.append(b.name, b.value);
 		return {
@@ -136,7 +175,9 @@ func (p *page) forms() []attempt {
 			path: new URL(b.getAttribute("formaction") ?? f.getAttribute("action") ?? location.href, location.href).pathname,
 			body: new URLSearchParams([...data].map(([k, v]) => [k, typeof v === "string" ? v : ""])).toString(),
 		};
-	}))`, &found)
+	}))`,
+		&found,
+	)
 	var list []attempt
 	for _, f := range found {
 		list = append(list, attempt{f.Method, f.Path, f.Body, f.Kind, false})
@@ -197,7 +238,12 @@ func (s *suite) state(t *testing.T, schemas ...string) map[string]string {
 	state := map[string]string{}
 	for _, table := range tables {
 		var sum string
-		if err := conn.QueryRow(ctx, `SELECT count(*) || ' rows ' || coalesce(md5(string_agg(t::text, E'\n' ORDER BY t::text)), '') FROM `+table+` t`).Scan(&sum); err != nil {
+		if err := conn.QueryRow(
+			ctx,
+			`SELECT count(*) || ' rows ' || coalesce(md5(string_agg(t::text, E'\n' ORDER BY t::text)), '') FROM `+table+` t`,
+		).Scan(
+			&sum,
+		); err != nil {
 			t.Fatal(err)
 		}
 		state[table] = sum
@@ -244,8 +290,17 @@ func TestNoAgentCredentialDecides(t *testing.T) {
 	if decisions < 3 { // two mails are decided on, and what was shown
 		t.Fatalf("the pages send only %v", slices.Collect(maps.Values(attempts)))
 	}
-	everything := url.Values{"hash": {strings.Repeat("0", 64)}, "revision": {"0"}, "choice": {"approved"}, "decision": {"approved"}, "note": {"x"}, "index": {"0"}, "shown": {"0"},
-		"email": {"somebody@example.com"}, "reason": {"x"}}.Encode()
+	everything := url.Values{
+		"hash":     {strings.Repeat("0", 64)},
+		"revision": {"0"},
+		"choice":   {"approved"},
+		"decision": {"approved"},
+		"note":     {"x"},
+		"index":    {"0"},
+		"shown":    {"0"},
+		"email":    {"somebody@example.com"},
+		"reason":   {"x"},
+	}.Encode()
 	for _, match := range written(t, pattern, "review-control") {
 		path := variable.ReplaceAllStringFunc(match[2], func(name string) string {
 			return map[bool]string{true: draft, false: "0"}[name == "{id}" || name == "{draft}"]
@@ -266,14 +321,29 @@ func TestNoAgentCredentialDecides(t *testing.T) {
 		if strings.HasSuffix(path, "/") {
 			path += "queue_for_review"
 		}
-		for _, way := range []string{path, "/" + path, "/api" + path, "/drafts/.." + path, "/drafts/%2e%2e" + path, "/assets/review-control/../.." + path, "/drafts/" + draft + path,
-			"/%69nternal" + strings.TrimPrefix(path, "/internal"), path + "?x=/drafts", "/login/../" + path, "/unsubscribe/.." + path, "/unsubscribe/%2e%2e%2f" + path[1:]} {
+		for _, way := range []string{path, "/" + path, "/api" + path, "/drafts/.." + path, "/drafts/%2e%2e" + path,
+			"/assets/review-control/../.." + path, "/drafts/" + draft + path,
+			"/%69nternal" + strings.TrimPrefix(path, "/internal"), path + "?x=/drafts", "/login/../" + path, "/unsubscribe/.." + path,
+			"/unsubscribe/%2e%2e%2f" + path[1:]} {
 			for _, method := range []string{"GET", "POST"} {
-				add(attempt{method, way, fmt.Sprintf(`{"draft_id":%q,"from":["in_review"],"to":"approved","operation_id":"x","limit":1,"version":99,"decisions":{"pending":0,"approved":3,"rejected":0},"delivery":{}}`, draft), "application/json", true})
+				add(
+					attempt{
+						method,
+						way,
+						fmt.Sprintf(
+							`{"draft_id":%q,"from":["in_review"],"to":"approved","operation_id":"x","limit":1,"version":99,"decisions":{"pending":0,`+
+								`"approved":3,"rejected":0},"delivery":{}}`,
+							draft,
+						),
+						"application/json",
+						true,
+					},
+				)
 			}
 		}
 	}
-	for _, name := range []string{"approve", "decide", "send", "cancel_draft", "approve_target", "queue_for_review/approve", "../drafts/" + draft + "/approve-shown"} {
+	for _, name := range []string{"approve", "decide", "send", "cancel_draft", "approve_target", "queue_for_review/approve", "../drafts/" +
+		draft + "/approve-shown"} {
 		add(attempt{"POST", "/api/tools/" + name, `{"draftId":"` + draft + `"}`, "application/json", false})
 	}
 	before := s.state(t)

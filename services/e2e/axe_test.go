@@ -101,7 +101,12 @@ func (p *page) violations(but, alone []string) (list []violation) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.Evaluate("axe.run(document, "+string(given)+").then((r) => { if (!r.passes.length) throw new Error('axe has judged nothing'); return r.violations; })", &list)
+	p.Evaluate(
+		"axe.run(document, "+string(
+			given,
+		)+").then((r) => { if (!r.passes.length) throw new Error('axe has judged nothing'); return r.violations; })",
+		&list,
+	)
 	return list
 }
 
@@ -133,7 +138,11 @@ func TestAxeSeesBadPages(t *testing.T) {
 	installAxe(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		fmt.Fprint(w, `<!doctype html><html lang="en"><title>Bad</title><main><h1>Bad</h1><img src="data:,"><input><p style="color:#aaa;background:#fff">pale</p></main>`)
+		fmt.Fprint(
+			w,
+			`<!doctype html><html lang="en"><title>Bad</title><main><h1>Bad</h1><img src="data:,"><input><p `+
+				`style="color:#aaa;background:#fff">pale</p></main>`,
+		)
 	}))
 	defer server.Close()
 	p := newPage(t, server.URL)

@@ -43,7 +43,8 @@ func TestEveryBoundOfEveryTool(t *testing.T) {
 					case c.Rule == "" && spec.Write && r.Error.Code == "E_CONFLICT": // what the case before has made is there
 					case c.Rule == "" && r.status != 200 && !slices.Contains([]string{"E_NOT_FOUND", "E_VALIDATION"}, r.Error.Code):
 						t.Errorf("%s: %.200s answers %.400s", c.Name, c.Input, r.raw)
-					case c.Rule == "" && !spec.Write && r.Error.Code == "E_VALIDATION" && (len(details.Violations) == 0 || details.Violations[0].Path != "/sql"):
+					case c.Rule == "" && !spec.Write && r.Error.Code == "E_VALIDATION" &&
+						(len(details.Violations) == 0 || details.Violations[0].Path != "/sql"):
 						// Of the reads only the SQL guard may refuse what the schema allows.
 						t.Errorf("%s: %.200s is within its bounds and answers %.400s", c.Name, c.Input, r.raw)
 					}

@@ -75,15 +75,23 @@ func (b *theBrowser) start(t testing.TB) context.Context {
 		}
 		go b.count()
 		var vendor []string // the browser's own services are not meant
-		for _, host := range []string{"google.com", "googleapis.com", "gvt1.com", "gvt2.com", "googleusercontent.com", "gstatic.com", "chromium.org"} {
+		for _, host := range []string{"google.com", "googleapis.com", "gvt1.com", "gvt2.com", "googleusercontent.com", "gstatic.com",
+			"chromium.org"} {
 			vendor = append(vendor, "MAP "+host+" ~NOTFOUND", "MAP *."+host+" ~NOTFOUND")
 		}
-		options := append(chromedp.DefaultExecAllocatorOptions[:],
+		options := append(
+			chromedp.DefaultExecAllocatorOptions[:],
 			chromedp.ExecPath(program),
 			chromedp.WSURLReadTimeout(patience),
-			chromedp.Flag("host-resolver-rules", strings.Join(append(vendor, "MAP * "+b.outside.Addr().String(), "EXCLUDE 127.0.0.1"), ", ")),
+			chromedp.Flag(
+				"host-resolver-rules",
+				strings.Join(append(vendor, "MAP * "+b.outside.Addr().String(), "EXCLUDE 127.0.0.1"), ", "),
+			),
 			// A sandboxed frame in a process of its own would be another target, with events of its own.
-			chromedp.Flag("disable-features", "Translate,IsolateSandboxedIframes,SpareRendererForSitePerProcess,OptimizationHints,MediaRouter,AutofillServerCommunication"),
+			chromedp.Flag(
+				"disable-features",
+				"Translate,IsolateSandboxedIframes,SpareRendererForSitePerProcess,OptimizationHints,MediaRouter,AutofillServerCommunication",
+			),
 			chromedp.Flag("disable-component-update", true),
 			chromedp.Flag("disable-domain-reliability", true),
 			chromedp.Flag("no-pings", true),
@@ -212,7 +220,16 @@ var pageFrames = cdppage.GetFrameTree
 func newPage(t testing.TB, origin string) *page {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(chromium.start(t), chromedp.WithNewBrowserContext())
-	p := &page{t: t, ctx: ctx, close: cancel, origin: origin, left: len(chromium.Left()), requests: map[network.RequestID]request{}, loading: map[cdp.FrameID]bool{}, statuses: map[string]int64{}}
+	p := &page{
+		t:        t,
+		ctx:      ctx,
+		close:    cancel,
+		origin:   origin,
+		left:     len(chromium.Left()),
+		requests: map[network.RequestID]request{},
+		loading:  map[cdp.FrameID]bool{},
+		statuses: map[string]int64{},
+	}
 	t.Cleanup(func() {
 		p.behaved()
 		if t.Failed() && ctx.Err() == nil {
@@ -330,7 +347,13 @@ func (p *page) behaved() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.hostile && len(p.problems)+len(p.dialogs)+len(p.foreign)+len(p.popups) > 0 {
-		p.t.Errorf("the browser tells of problems %q, dialogs %q, requests elsewhere %q, windows %q", p.problems, p.dialogs, p.foreign, p.popups)
+		p.t.Errorf(
+			"the browser tells of problems %q, dialogs %q, requests elsewhere %q, windows %q",
+			p.problems,
+			p.dialogs,
+			p.foreign,
+			p.popups,
+		)
 	}
 }
 
@@ -575,7 +598,10 @@ func (p *page) Field(label string) element {
 func (p *page) Notice() string {
 	p.t.Helper()
 	var text string
-	p.Evaluate("[...document.querySelectorAll('[role=alert], [role=status]')].map((e) => e.innerText.trim()).filter(Boolean).join('\\n')", &text)
+	p.Evaluate(
+		"[...document.querySelectorAll('[role=alert], [role=status]')].map((e) => e.innerText.trim()).filter(Boolean).join('\\n')",
+		&text,
+	)
 	return text
 }
 
@@ -628,7 +654,8 @@ func (e element) all() ([]found, error) {
 	var list []found
 	for _, n := range r.Nodes {
 		name := textOf(n.Name)
-		if n.Ignored || !slices.Contains(e.roles, textOf(n.Role)) || e.exact && strings.TrimSuffix(name, " (optional)") != e.name || !strings.Contains(name, e.name) {
+		if n.Ignored || !slices.Contains(e.roles, textOf(n.Role)) || e.exact && strings.TrimSuffix(name, " (optional)") != e.name ||
+			!strings.Contains(name, e.name) {
 			continue
 		}
 		f := found{node: n.BackendDOMNodeID, name: name, value: textOf(n.Value)}
@@ -737,7 +764,11 @@ func (e element) try(f found, function string, into any) error {
 		return err
 	}
 	yes := true
-	r, err := try(e.p, runtime.CallFunctionOn, runtime.CallFunctionOnParams{FunctionDeclaration: function, ObjectID: o.Object.ObjectID, ReturnByValue: &yes})
+	r, err := try(
+		e.p,
+		runtime.CallFunctionOn,
+		runtime.CallFunctionOnParams{FunctionDeclaration: function, ObjectID: o.Object.ObjectID, ReturnByValue: &yes},
+	)
 	if err != nil {
 		return err
 	}
@@ -787,7 +818,8 @@ func (e element) clicks(times int, between ...func()) {
 				f()
 			}
 		}
-		for _, at.Type = range []input.DispatchMouseEventType{input.DispatchMouseEventTypeMousePressed, input.DispatchMouseEventTypeMouseReleased} {
+		for _, at.Type = range []input.DispatchMouseEventType{input.DispatchMouseEventTypeMousePressed,
+			input.DispatchMouseEventTypeMouseReleased} {
 			do(e.p, input.DispatchMouseEvent, at)
 		}
 	}
@@ -848,7 +880,11 @@ func (e element) Focus() {
 func (e element) Fill(text string) {
 	e.p.t.Helper()
 	e.Focus()
-	do(e.p, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeRawKeyDown, Commands: []string{"selectAll"}})
+	do(
+		e.p,
+		input.DispatchKeyEvent,
+		input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeRawKeyDown, Commands: []string{"selectAll"}},
+	)
 	do(e.p, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: input.DispatchKeyEventTypeKeyUp})
 	if text == "" {
 		e.p.Press("\b")
@@ -883,7 +919,11 @@ func (p *page) keep() {
 	name := fmt.Sprintf("%s-%d", unsafeName.ReplaceAllString(p.t.Name(), "_"), chromium.number())
 	dir := filepath.Join(hubtest.Root(p.t), ".hub", "e2e")
 	yes := true
-	if html, err := try(p, runtime.Evaluate, runtime.EvaluateParams{Expression: "location.href + '\\n' + document.documentElement.outerHTML", ReturnByValue: &yes}); err == nil {
+	if html, err := try(
+		p,
+		runtime.Evaluate,
+		runtime.EvaluateParams{Expression: "location.href + '\\n' + document.documentElement.outerHTML", ReturnByValue: &yes},
+	); err == nil {
 		var text string
 		_ = json.Unmarshal([]byte(html.Result.Value), &text)
 		p.write(filepath.Join(dir, name+".html"), []byte(text))
@@ -906,7 +946,11 @@ func (p *page) Screenshot(path string) {
 	p.t.Helper()
 	// The window as high as the page: frames out of sight are not drawn.
 	height := int64(min(do(p, cdppage.GetLayoutMetrics, cdp.Empty{}).CSSContentSize.Height, 8000))
-	do(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: p.width, Height: height, DeviceScaleFactor: 1})
+	do(
+		p,
+		emulation.SetDeviceMetricsOverride,
+		emulation.SetDeviceMetricsOverrideParams{Width: p.width, Height: height, DeviceScaleFactor: 1},
+	)
 	p.Settle()
 	time.Sleep(100 * time.Millisecond) // for the frames to be drawn
 	p.write(path, do(p, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{}).Data)

@@ -30,19 +30,41 @@ func (s *suite) client(t *testing.T, url, narrow, example string, data json.RawM
 	dir := t.TempDir()
 	directories := []string{atOnce, "HUB_CONFIG_DIR=" + filepath.Join(dir, "config"), "HUB_CACHE_DIR=" + filepath.Join(dir, "cache")}
 	c := &client{s.bin, directories}
-	if code, out, errs := c.run(t, s.key+"\n", "login", "--url", url, "--key-stdin"); code != 0 || !strings.Contains(errs, "21 of 21 tools") || strings.Contains(out+errs, s.key) {
+	if code, out, errs := c.run(
+		t,
+		s.key+"\n",
+		"login",
+		"--url",
+		url,
+		"--key-stdin",
+	); code != 0 || !strings.Contains(errs, "21 of 21 tools") ||
+		strings.Contains(out+errs, s.key) {
 		t.Errorf("login: %d %s%s", code, out, errs)
 	}
 	code, out, errs := c.run(t, example, "call", "create_segment", "--idempotency-key", "once")
 	var answer struct{ Data json.RawMessage }
 	var compact bytes.Buffer
-	if err := json.Unmarshal([]byte(out), &answer); err != nil || code != 0 || json.Compact(&compact, answer.Data) != nil || compact.String() != string(data) || !strings.Contains(errs, "nothing was written again") {
+	if err := json.Unmarshal(
+		[]byte(out),
+		&answer,
+	); err != nil || code != 0 || json.Compact(&compact, answer.Data) != nil || compact.String() != string(data) ||
+		!strings.Contains(errs, "nothing was written again") {
 		t.Errorf("%v: %d %s%s, want %s", err, code, out, errs, data)
 	}
-	if code, out, errs := c.run(t, "", "call", "execute_read_sql", "sql=SELECT 7 AS n, '=1+1' AS f", "-o", "csv"); code != 0 || out != "n,f\n7,'=1+1\n" {
+	if code, out, errs := c.run(
+		t,
+		"",
+		"call",
+		"execute_read_sql",
+		"sql=SELECT 7 AS n, '=1+1' AS f",
+		"-o",
+		"csv",
+	); code != 0 ||
+		out != "n,f\n7,'=1+1\n" {
 		t.Errorf("%d %q%s", code, out, errs)
 	}
-	for args, want := range map[string]int{"call get_brand brandId=0": 4, "call get_brand brandId=-1": 2, "call get_brand brand=1": 2, "call create_segment " + strings.ReplaceAll(example, " ", "") + " name=other --idempotency-key once": 5,
+	for args, want := range map[string]int{"call get_brand brandId=0": 4, "call get_brand brandId=-1": 2, "call get_brand brand=1": 2,
+		"call create_segment " + strings.ReplaceAll(example, " ", "") + " name=other --idempotency-key once": 5,
 		"call queue_for_review draftId=999999": 4, "show search_brands": 0, "tools -o csv": 0} {
 		if code, out, errs := c.run(t, "", strings.Split(args, " ")...); code != want {
 			t.Errorf("%s: %d, want %d: %s%s", args, code, want, out, errs)

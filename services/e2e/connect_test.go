@@ -23,19 +23,30 @@ func TestConnecting(t *testing.T) {
 	installAxe(t)
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write([]byte(`<!doctype html><html lang="en"><title>Shop</title><link rel="icon" href="data:,"><main><h1>Welcome back</h1></main>`))
+		_, _ = w.Write(
+			[]byte(`<!doctype html><html lang="en"><title>Shop</title><link rel="icon" href="data:,"><main><h1>Welcome back</h1></main>`),
+		)
 	}))
 	t.Cleanup(shop.Close)
 	s := start(t, options{without: []string{"payments"}}) // of which a part of this test has one of its own
 	ada, grace := s.person("Ada Lovelace", "reviewer"), s.person("Grace Hopper")
 	back := shop.URL + "/back"
 	app := func(code, name string, more ...string) {
-		s.run("auth", s.env["auth"], append([]string{"app", "create", code, "--name", name, "--redirect-url", back, "--scopes", "pay:read,pay:write,pay:refund"}, more...)...)
+		s.run(
+			"auth",
+			s.env["auth"],
+			append(
+				[]string{"app", "put", code, "--name", name, "--redirect-url", back, "--scopes", "pay:read,pay:write,pay:refund"},
+				more...)...)
 	}
 	app("shop", "The corner shop with a name that is rather long for a small window")
 	app("bank", "The bank", "--link-mode", "confirm")
 	var secret struct{ Secret string }
-	if err := json.Unmarshal([]byte(s.run("auth", s.env["auth"], "app", "issue-secret", "bank", "--json")), &secret); err != nil || secret.Secret == "" {
+	if err := json.Unmarshal(
+		[]byte(s.run("auth", s.env["auth"], "app", "issue-secret", "bank", "--json")),
+		&secret,
+	); err != nil ||
+		secret.Secret == "" {
 		t.Fatal(err)
 	}
 	box, err := seal.Open(keyset)
@@ -105,7 +116,17 @@ func TestConnecting(t *testing.T) {
 			return strings.TrimPrefix(other.URL(), back+"?code=")
 		}
 		confirm := func(user, code string) reply {
-			r, err := s.send(t.Context(), s.url, "POST", "/v1/connect/confirm", `{"code":"`+code+`"}`, "Content-Type", "application/json", "Authorization", "Bearer "+serviceJWT(secret.Secret, "", map[string]any{"iss": "bank", "sub": user}))
+			r, err := s.send(
+				t.Context(),
+				s.url,
+				"POST",
+				"/v1/connect/confirm",
+				`{"code":"`+code+`"}`,
+				"Content-Type",
+				"application/json",
+				"Authorization",
+				"Bearer "+serviceJWT(secret.Secret, "", map[string]any{"iss": "bank", "sub": user}),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,13 +154,21 @@ func TestConnecting(t *testing.T) {
 	})
 	t.Run("by a call", func(t *testing.T) {
 		s.ordersOfApps(t)
-		s.run("auth", s.env["auth"], "app", "create", "cafe", "--name", "The café", "--redirect-url", back, "--scopes", "pay:read,pay:write")
+		s.run("auth", s.env["auth"], "app", "put", "cafe", "--name", "The café", "--redirect-url", back, "--scopes", "pay:read,pay:write")
 		var key struct{ Secret string }
 		if err := json.Unmarshal([]byte(s.run("auth", s.env["auth"], "app", "issue-secret", "cafe", "--json")), &key); err != nil {
 			t.Fatal(err)
 		}
 		call := func() reply {
-			r, err := s.send(t.Context(), s.url, "POST", "/v1/orders/mine", `{}`, "Authorization", "Bearer "+serviceJWT(key.Secret, "", map[string]any{"iss": "cafe"}))
+			r, err := s.send(
+				t.Context(),
+				s.url,
+				"POST",
+				"/v1/orders/mine",
+				`{}`,
+				"Authorization",
+				"Bearer "+serviceJWT(key.Secret, "", map[string]any{"iss": "cafe"}),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +181,11 @@ func TestConnecting(t *testing.T) {
 				LinkURL string `json:"link_url"`
 				Reason  string `json:"reason"`
 			}
-			if err := json.Unmarshal(r.Error.Details, &details); err != nil || r.status != http.StatusUnauthorized || details.Reason != reason || !strings.HasPrefix(details.LinkURL, s.url+"/connect?t=") {
+			if err := json.Unmarshal(
+				r.Error.Details,
+				&details,
+			); err != nil || r.status != http.StatusUnauthorized || details.Reason != reason ||
+				!strings.HasPrefix(details.LinkURL, s.url+"/connect?t=") {
 				t.Fatalf("%d %s", r.status, r.raw)
 			}
 			return strings.TrimPrefix(details.LinkURL, s.url)

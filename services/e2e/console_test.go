@@ -45,7 +45,11 @@ func (s *suite) window(t testing.TB, u person) *page {
 	t.Helper()
 	p := newPage(t, s.url)
 	for _, c := range s.signIn(t, u) {
-		do(p, network.SetCookie, network.SetCookieParams{Name: c.Name, Value: c.Value, URL: s.url, Path: "/", Secure: new(true), HTTPOnly: new(true)})
+		do(
+			p,
+			network.SetCookie,
+			network.SetCookieParams{Name: c.Name, Value: c.Value, URL: s.url, Path: "/", Secure: new(true), HTTPOnly: new(true)},
+		)
 	}
 	return p
 }
@@ -124,7 +128,18 @@ func TestConsole(t *testing.T) {
 	t.Run("cookie", func(t *testing.T) {
 		p := newPage(t, s.url)
 		p.Open("/login")
-		do(p, network.SetCookie, network.SetCookieParams{Name: "__Host-hub", Value: strings.Repeat("A", 43), URL: s.url, Path: "/", Secure: new(true), HTTPOnly: new(true)})
+		do(
+			p,
+			network.SetCookie,
+			network.SetCookieParams{
+				Name:     "__Host-hub",
+				Value:    strings.Repeat("A", 43),
+				URL:      s.url,
+				Path:     "/",
+				Secure:   new(true),
+				HTTPOnly: new(true),
+			},
+		)
 		p.Open("/login")
 		p.signIn(ada.Email, ada.Password)
 		held := map[string]*network.Cookie{}
@@ -134,7 +149,8 @@ func TestConsole(t *testing.T) {
 			}
 		}
 		session, known := held["__Host-hub"], held["__Host-hub-browser"]
-		if len(held) != 2 || session == nil || known == nil || session.Value == strings.Repeat("A", 43) || !session.Session || known.Session {
+		if len(held) != 2 || session == nil || known == nil || session.Value == strings.Repeat("A", 43) || !session.Session ||
+			known.Session {
 			t.Fatalf("cookies %+v", held)
 		}
 		for _, c := range held {
@@ -169,14 +185,19 @@ func TestConsole(t *testing.T) {
 		grace := s.person("Grace Hopper", "reviewer")
 		own := s.signsIn(t, grace, "/account/sessions")
 		for range 11 {
-			if _, err := s.anonymous("POST", "/login", url.Values{"email": {grace.Email}, "password": {"a wrong one, surely"}}.Encode()); err != nil {
+			if _, err := s.anonymous(
+				"POST",
+				"/login",
+				url.Values{"email": {grace.Email}, "password": {"a wrong one, surely"}}.Encode(),
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
 		other := newPage(t, s.url)
 		other.Open("/login")
 		other.signIn(grace.Email, grace.Password)
-		if notice := other.Notice(); other.Status() != http.StatusTooManyRequests || !strings.HasPrefix(notice, "Too many failed tries. Wait for ") {
+		if notice := other.Notice(); other.Status() != http.StatusTooManyRequests ||
+			!strings.HasPrefix(notice, "Too many failed tries. Wait for ") {
 			t.Errorf("another browser there: %d %q", other.Status(), notice)
 		}
 		own.Button("Sign out").Click()
@@ -219,7 +240,11 @@ func TestConsole(t *testing.T) {
 	})
 
 	t.Run("roles", func(t *testing.T) {
-		windows := map[string]*page{"reviewer": s.signsIn(t, ada, "/account/sessions"), "admin": s.signsIn(t, bob, "/account/sessions"), "": s.signsIn(t, nobody, "/account/sessions")}
+		windows := map[string]*page{
+			"reviewer": s.signsIn(t, ada, "/account/sessions"),
+			"admin":    s.signsIn(t, bob, "/account/sessions"),
+			"":         s.signsIn(t, nobody, "/account/sessions"),
+		}
 		for _, m := range manifests(t) {
 			for _, r := range m.Console {
 				if r.Public {

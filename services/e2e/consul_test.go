@@ -35,7 +35,8 @@ func TestConsulFailover(t *testing.T) {
 	var all sync.WaitGroup
 	var calls atomic.Int64
 	for i := range 8 {
-		tool := []struct{ name, input string }{{"get_brand", `{"brandId":1}`}, {"execute_read_sql", `{"sql":"SELECT COUNT(*) FROM campaign"}`}}[i%2]
+		tool := []struct{ name, input string }{{"get_brand", `{"brandId":1}`},
+			{"execute_read_sql", `{"sql":"SELECT COUNT(*) FROM campaign"}`}}[i%2]
 		all.Go(func() {
 			for ctx.Err() == nil {
 				if r, err := s.send(context.Background(), s.url, "POST", "/api/tools/"+tool.name, tool.input); err != nil || !r.OK {

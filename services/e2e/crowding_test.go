@@ -45,7 +45,10 @@ func (s *suite) sessionOf(t *testing.T, role string) *pgx.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close(context.Background()) })
-	if _, err := conn.Exec(t.Context(), `SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET lock_timeout = 0; SET default_transaction_read_only = off`); err != nil {
+	if _, err := conn.Exec(
+		t.Context(),
+		`SET statement_timeout = 0; SET idle_in_transaction_session_timeout = 0; SET lock_timeout = 0; SET default_transaction_read_only = off`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	return conn
@@ -67,7 +70,8 @@ DECLARE
   taken text := '';
 BEGIN
   FOREACH one IN ARRAY ARRAY[%s] LOOP
-    FOREACH mode IN ARRAY ARRAY['ACCESS SHARE', 'ROW SHARE', 'ROW EXCLUSIVE', 'SHARE UPDATE EXCLUSIVE', 'SHARE', 'SHARE ROW EXCLUSIVE', 'EXCLUSIVE', 'ACCESS EXCLUSIVE'] LOOP
+    FOREACH mode IN ARRAY ARRAY['ACCESS SHARE', 'ROW SHARE', 'ROW EXCLUSIVE', 'SHARE UPDATE EXCLUSIVE', 'SHARE', 'SHARE ROW EXCLUSIVE',
+    	'EXCLUSIVE', 'ACCESS EXCLUSIVE'] LOOP
       BEGIN
         EXECUTE format('LOCK TABLE %%s IN %%s MODE NOWAIT', one, mode);
         RAISE EXCEPTION USING ERRCODE = 'lock_not_available';
@@ -103,7 +107,10 @@ func (s *suite) takesNothing(t *testing.T, role string) {
 		return found
 	}
 	const others = ` n.nspname NOT IN ('pg_catalog', 'information_schema', $1) AND n.nspname !~ '^pg_' `
-	tables := list(`SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v') AND` + others)
+	tables := list(
+		`SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v') AND` +
+			others,
+	)
 	if _, err := conn.Exec(t.Context(), fmt.Sprintf(takeAll, "'"+strings.Join(tables, "', '")+"'")); err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +123,8 @@ func (s *suite) takesNothing(t *testing.T, role string) {
 			t.Errorf("%s locks %s", role, lock)
 		}
 	}
-	for _, sequence := range list(`SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind = 'S' AND` + others) {
+	for _, sequence := range list(`SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace ` +
+		`WHERE c.relkind = 'S' AND` + others) {
 		if _, err := conn.Exec(t.Context(), "SELECT nextval($1)", sequence); sqlState(err) != "42501" {
 			t.Errorf("%s uses up %s: %v", role, sequence, err)
 		}
@@ -124,7 +132,14 @@ func (s *suite) takesNothing(t *testing.T, role string) {
 	// Those of the reader answer at once, or after their lock_timeout (TestFunctionsOfTheOwner).
 	for _, f := range list(`SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE` + others) {
 		var may bool
-		if err := super.QueryRow(t.Context(), `SELECT has_function_privilege($1, $2::regprocedure, 'EXECUTE')`, role, f).Scan(&may); err != nil ||
+		if err := super.QueryRow(
+			t.Context(),
+			`SELECT has_function_privilege($1, $2::regprocedure, 'EXECUTE')`,
+			role,
+			f,
+		).Scan(
+			&may,
+		); err != nil ||
 			may && (role != postgres.AuditReader || !slices.Contains([]string{"audit.roll_up()", "audit.expire()", "audit.extend()"}, f)) {
 			t.Errorf("%s calls %s: %v", role, f, err)
 		}
@@ -151,7 +166,11 @@ func (s *suite) crowds(t *testing.T, role string) (stop func()) {
 		keep(`BEGIN`, `SELECT audit.roll_up()`)
 	} else {
 		keep(`BEGIN`, `INSERT INTO audit.calls (at, request_id, tool, outcome) VALUES (clock_timestamp(), 'crowding', 'x', 'ok')`)
-		keep(`BEGIN ISOLATION LEVEL REPEATABLE READ`, `SELECT 1`, `INSERT INTO audit.calls (at, request_id, tool, outcome) VALUES (clock_timestamp(), 'crowding', 'x', 'ok')`)
+		keep(
+			`BEGIN ISOLATION LEVEL REPEATABLE READ`,
+			`SELECT 1`,
+			`INSERT INTO audit.calls (at, request_id, tool, outcome) VALUES (clock_timestamp(), 'crowding', 'x', 'ok')`,
+		)
 	}
 	// Whatever name somebody might lock by, one by one: another role of this test may have it.
 	names := []string{"admin.menu_groups", "auth.users administrators", "audit.ensure_partitions", "hub bootstrap"}
@@ -160,9 +179,20 @@ func (s *suite) crowds(t *testing.T, role string) (stop func()) {
 		names = append(names, service.Schema(), service.Schema()+" jobs")
 	}
 	for _, name := range names {
-		locks = append(locks, fmt.Sprintf(`SELECT pg_try_advisory_lock(hashtext('%[1]s')), pg_try_advisory_lock(hashtextextended('%[1]s', 0))`, name))
+		locks = append(
+			locks,
+			fmt.Sprintf(`SELECT pg_try_advisory_lock(hashtext('%[1]s')), pg_try_advisory_lock(hashtextextended('%[1]s', 0))`, name),
+		)
 	}
-	keep(append(locks, `SELECT pg_try_advisory_lock(4097083626)`, `SELECT count(pg_try_advisory_lock(n)) FROM generate_series(-1000, 1000) n`, `LISTEN anything`, `BEGIN`, `NOTIFY anything`)...)
+	keep(
+		append(
+			locks,
+			`SELECT pg_try_advisory_lock(4097083626)`,
+			`SELECT count(pg_try_advisory_lock(n)) FROM generate_series(-1000, 1000) n`,
+			`LISTEN anything`,
+			`BEGIN`,
+			`NOTIFY anything`,
+		)...)
 	// As many as there may be are a matter of the role's CONNECTION LIMIT.
 	for range 5 {
 		keep(`BEGIN`, `SELECT 1`)

@@ -24,7 +24,12 @@ func (s *suite) contacts(t testing.TB, n int) []contact {
 	}
 	// A contact may be a member of the marketplace too; then nobody writes to them.
 	var members struct{ Rows [][]string }
-	s.must(t, "execute_read_sql", map[string]any{"sql": "SELECT a.email FROM partner_admin a JOIN member m ON m.email = a.email", "limit": 1000}, &members)
+	s.must(
+		t,
+		"execute_read_sql",
+		map[string]any{"sql": "SELECT a.email FROM partner_admin a JOIN member m ON m.email = a.email", "limit": 1000},
+		&members,
+	)
 	known := map[string]bool{}
 	for _, row := range members.Rows {
 		known[row[0]] = true
@@ -70,7 +75,15 @@ func (s *suite) draft(t testing.TB, o draftOptions) string {
 	var list []contact
 	if o.madeUp {
 		for i := range o.targets {
-			list = append(list, contact{json.RawMessage(`{"note":"made up"}`), int64(i + 1), fmt.Sprintf("person%03d@company.example", i), fmt.Sprintf("Person %d", i)})
+			list = append(
+				list,
+				contact{
+					json.RawMessage(`{"note":"made up"}`),
+					int64(i + 1),
+					fmt.Sprintf("person%03d@company.example", i),
+					fmt.Sprintf("Person %d", i),
+				},
+			)
 		}
 	} else {
 		list = s.contacts(t, o.targets)
@@ -95,7 +108,12 @@ func (s *suite) draft(t testing.TB, o draftOptions) string {
 			}
 			evidence = append(evidence, map[string]any{"externalId": c.Partner, "snapshot": snapshot})
 		}
-		target := map[string]any{"externalId": c.Partner, "toEmail": c.Email, "toName": c.Name, "context": map[string]any{"why": "It sells what we like."}}
+		target := map[string]any{
+			"externalId": c.Partner,
+			"toEmail":    c.Email,
+			"toName":     c.Name,
+			"context":    map[string]any{"why": "It sells what we like."},
+		}
 		if o.each != nil {
 			o.each(i, target)
 		}
@@ -108,7 +126,14 @@ func (s *suite) draft(t testing.TB, o draftOptions) string {
 	var draft struct {
 		ID string `json:"draft_id"`
 	}
-	input := map[string]any{"segmentId": segment.ID, "name": o.name, "subjectTemplate": o.subject, "bodyTemplate": o.body, "createdBy": o.createdBy, "targets": targets}
+	input := map[string]any{
+		"segmentId":       segment.ID,
+		"name":            o.name,
+		"subjectTemplate": o.subject,
+		"bodyTemplate":    o.body,
+		"createdBy":       o.createdBy,
+		"targets":         targets,
+	}
 	if o.senderName != "" {
 		input["senderName"] = o.senderName
 	}

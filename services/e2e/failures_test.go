@@ -24,7 +24,8 @@ func TestFailureTable(t *testing.T) {
 	draft := s.queued(t, s.draft(t, draftOptions{targets: 2}))
 	leaver := s.draft(t, draftOptions{targets: 1})
 	query[int](t, s, `INSERT INTO review_control.suppressions (email_key, domain, email, reason, source, by, at)
-		SELECT lower(to_email), split_part(lower(to_email), '@', 2), to_email, 'test', 'console', 'test', now() FROM authoring.draft_targets WHERE draft_id = $1::bigint RETURNING 1`, leaver)
+		SELECT lower(to_email), split_part(lower(to_email), '@', 2), to_email, 'test', 'console', 'test', now() FROM authoring.draft_targets
+			WHERE draft_id = $1::bigint RETURNING 1`, leaver)
 	s.must(t, "create_segment", `{"name":"a","kind":"brand","targets":[]}`, nil)
 	s.call("create_segment", `{"name":"a","kind":"brand","targets":[]}`, "Idempotency-Key", "used")
 
@@ -41,7 +42,8 @@ func TestFailureTable(t *testing.T) {
 		{"the server refuses", "execute_read_sql", `{"sql":"SELECT nope FROM member"}`, nil, "E_VALIDATION", 400, false},
 		{"no credential", "get_brand", `{"brandId":1}`, []string{"Authorization", ""}, "E_AUTH_MISSING", 401, false},
 		{"malformed key", "get_brand", `{"brandId":1}`, []string{"Authorization", "Bearer crm_x"}, "E_AUTH_INVALID", 401, false},
-		{"unknown key", "get_brand", `{"brandId":1}`, []string{"Authorization", "Bearer crm_" + strings.Repeat("0", 42)}, "E_AUTH_INVALID", 401, false},
+		{"unknown key", "get_brand", `{"brandId":1}`, []string{"Authorization", "Bearer crm_" + strings.Repeat("0", 42)}, "E_AUTH_INVALID",
+			401, false},
 		{"revoked key", "get_brand", `{"brandId":1}`, []string{"Authorization", "Bearer " + gone.Key}, "E_AUTH_REVOKED", 403, false},
 		{"expired key", "get_brand", `{"brandId":1}`, []string{"Authorization", "Bearer " + lapsed.Key}, "E_AUTH_REVOKED", 403, false},
 		{"no scope", "execute_read_sql", `{"sql":"SELECT 1"}`, []string{"Authorization", "Bearer " + readonly}, "E_SCOPE", 403, false},
@@ -54,10 +56,12 @@ func TestFailureTable(t *testing.T) {
 		{"no Idempotency-Key", "queue_for_review", `{"draftId":"` + draft + `"}`, nil, "E_VALIDATION", 400, false},
 		{"wrong state", "queue_for_review", `{"draftId":"` + draft + `"}`, []string{"Idempotency-Key", "2"}, "E_CONFLICT", 409, false},
 		{"suppressed", "queue_for_review", `{"draftId":"` + leaver + `"}`, []string{"Idempotency-Key", "3"}, "E_SUPPRESSED", 422, false},
-		{"another wish with the same key", "create_segment", `{"name":"b","kind":"brand","targets":[]}`, []string{"Idempotency-Key", "used"}, "E_IDEMPOTENCY", 409, false},
+		{"another wish with the same key", "create_segment", `{"name":"b","kind":"brand","targets":[]}`, []string{"Idempotency-Key", "used"},
+			"E_IDEMPOTENCY", 409, false},
 		{"too many calls", "list_categories", `{}`, []string{"Authorization", "Bearer " + limited}, "E_RATE_LIMIT", 429, true},
 		{"too slow", "execute_read_sql", `{"sql":"SELECT SLEEP(30)"}`, nil, "E_DB_TIMEOUT", 504, true},
-		{"slow without an error of the server", "execute_read_sql", `{"sql":"SELECT BENCHMARK(1000000000, MD5(1))"}`, nil, "E_DB_TIMEOUT", 504, true},
+		{"slow without an error of the server", "execute_read_sql", `{"sql":"SELECT BENCHMARK(1000000000, MD5(1))"}`, nil, "E_DB_TIMEOUT",
+			504, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.code == "E_RATE_LIMIT" {
@@ -87,7 +91,8 @@ func TestFailureTable(t *testing.T) {
 		})
 	})
 	t.Run("no secret in any log", func(t *testing.T) {
-		for _, secret := range []string{s.key, readonly, callertest.Signing("gateway").Reveal(), callertest.Signing("query").Reveal(), pepper, "-test@", "reader-password"} {
+		for _, secret := range []string{s.key, readonly, callertest.Signing("gateway").Reveal(), callertest.Signing("query").Reveal(), pepper,
+			"-test@", "reader-password"} {
 			if strings.Contains(s.logs.String(), secret) {
 				t.Errorf("the logs hold %q", secret)
 			}
@@ -109,7 +114,12 @@ func TestReadSQLIsAuditedBeforeItAnswers(t *testing.T) {
 		RowCount  int      `json:"row_count"`
 		Truncated bool     `json:"truncated"`
 	}
-	if err := json.Unmarshal([]byte(rows[0].Detail), &detail); err != nil || detail.SQL != "SELECT partner_id, name FROM partner ORDER BY 1" || strings.Join(detail.Columns, ",") != "partner_id,name" || detail.RowCount != 3 || !detail.Truncated {
+	if err := json.Unmarshal(
+		[]byte(rows[0].Detail),
+		&detail,
+	); err != nil || detail.SQL != "SELECT partner_id, name FROM partner ORDER BY 1" ||
+		strings.Join(detail.Columns, ",") != "partner_id,name" || detail.RowCount != 3 ||
+		!detail.Truncated {
 		t.Errorf("detail %s: %v", rows[0].Detail, err)
 	}
 }
@@ -127,7 +137,10 @@ func TestExternalTimeIsBounded(t *testing.T) {
 // characters that a JSON encoder likes to rewrite.
 func TestPassThrough(t *testing.T) {
 	s := start(t, options{})
-	r := s.call("execute_read_sql", map[string]any{"sql": `SELECT '<a href="x">&amp; 한글 🎉 \\ /' AS v, 9007199254740993 AS big, 0.10 AS dec_`})
+	r := s.call(
+		"execute_read_sql",
+		map[string]any{"sql": `SELECT '<a href="x">&amp; 한글 🎉 \\ /' AS v, 9007199254740993 AS big, 0.10 AS dec_`},
+	)
 	if r.status != 200 || !bytes.Contains(r.Data, []byte(`["<a href=\"x\">&amp; 한글 🎉 \\ /","9007199254740993","0.10"]`)) {
 		t.Errorf("got %s", r.raw)
 	}

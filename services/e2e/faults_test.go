@@ -30,7 +30,12 @@ func TestNothingIsLostAndNothingIsSentTwice(t *testing.T) {
 	// Taking a mail takes a while, on both sides of the moment from which on it has arrived.
 	slow := func() error { time.Sleep(50 * time.Millisecond); return nil }
 	s := start(t, options{postgres: server, smtp: localserver.SMTPHooks{Read: slow, Kept: slow}, env: []string{
-		"HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_SEND_PER_MINUTE=600", fmt.Sprint("HUB_SEND_WORKERS=", workers), "HUB_SEND_TIMEOUT=1s", "HUB_SEND_RETRY=200ms"}})
+		"HUB_DRAFT_RECIPIENTS=not_b2c",
+		"HUB_SEND_PER_MINUTE=600",
+		fmt.Sprint("HUB_SEND_WORKERS=", workers),
+		"HUB_SEND_TIMEOUT=1s",
+		"HUB_SEND_RETRY=200ms",
+	}})
 	ada := s.person("Ada Lovelace", "reviewer")
 	id := s.queued(t, s.draft(t, draftOptions{targets: approved + rejected, madeUp: true}))
 	p := s.signedIn(t, ada, "/drafts/"+id)

@@ -103,6 +103,7 @@ require (
 	github.com/prometheus/client_model v0.6.3
 	github.com/prometheus/common v0.72.0
 	golang.org/x/sync v0.24.0
+	hub.internal/services/admin v0.0.0
 	hub.internal/services/auth v0.0.0
 	hub.internal/services/review-control v0.0.0
 )
@@ -110,3 +111,5 @@ require (
 replace hub.internal/services/review-control => ../review-control
 
 replace hub.internal/services/auth => ../auth
+
+replace hub.internal/services/admin => ../admin

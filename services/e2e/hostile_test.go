@@ -88,7 +88,8 @@ func (p *page) harm(at string) (list []string) {
 	var frames func([]*cdppage.FrameTree)
 	frames = func(children []*cdppage.FrameTree) {
 		for _, c := range children {
-			if !strings.HasPrefix(c.Frame.URL, p.origin+"/") && c.Frame.URL != "about:blank" && c.Frame.URL != "" || strings.HasPrefix(c.Frame.URL, "chrome-error:") {
+			if !strings.HasPrefix(c.Frame.URL, p.origin+"/") && c.Frame.URL != "about:blank" && c.Frame.URL != "" ||
+				strings.HasPrefix(c.Frame.URL, "chrome-error:") {
 				list = append(list, "a frame is at "+c.Frame.URL)
 			}
 			frames(c.ChildFrames)
@@ -141,12 +142,30 @@ func (s *suite) hostileDrafts(t *testing.T, list []vector) (drafts []hostileDraf
 		var segment struct {
 			ID string `json:"segment_id"`
 		}
-		s.must(t, "create_segment", map[string]any{"name": line(200), "kind": "partner", "createdBy": line(100), "targets": evidence}, &segment)
+		s.must(
+			t,
+			"create_segment",
+			map[string]any{"name": line(200), "kind": "partner", "createdBy": line(100), "targets": evidence},
+			&segment,
+		)
 		var draft struct {
 			ID string `json:"draft_id"`
 		}
-		s.must(t, "save_message_draft", map[string]any{"segmentId": segment.ID, "name": line(200), "createdBy": line(100), "senderName": line(200), "senderEmail": "sender@hub.example",
-			"subjectTemplate": line(200), "bodyTemplate": "<p>Template</p>" + line(2000), "targets": targets}, &draft)
+		s.must(
+			t,
+			"save_message_draft",
+			map[string]any{
+				"segmentId":       segment.ID,
+				"name":            line(200),
+				"createdBy":       line(100),
+				"senderName":      line(200),
+				"senderEmail":     "sender@hub.example",
+				"subjectTemplate": line(200),
+				"bodyTemplate":    "<p>Template</p>" + line(2000),
+				"targets":         targets,
+			},
+			&draft,
+		)
 		s.must(t, "queue_for_review", map[string]any{"draftId": draft.ID, "actor": line(200), "note": line(2000)}, nil)
 		drafts = append(drafts, hostileDraft{draft.ID, chunk})
 	}
@@ -200,7 +219,10 @@ func TestHostileContent(t *testing.T) {
 				path := fmt.Sprintf("/drafts/%s/targets/%d/preview", d.id, i)
 				look(t, path)
 				var links int
-				if p.Evaluate("document.querySelectorAll('a[href], area[href], form, button, input, select, textarea, [tabindex], [contenteditable]').length", &links); links == 0 {
+				if p.Evaluate(
+					"document.querySelectorAll('a[href], area[href], form, button, input, select, textarea, [tabindex], [contenteditable]').length",
+					&links,
+				); links == 0 {
 					continue
 				}
 				p.Press("\t", "\r") // the keyboard follows what a mouse does not

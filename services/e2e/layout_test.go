@@ -40,7 +40,8 @@ func (p *page) shifts() (sum float64, what []string) {
 		const moved = window.shifted.splice(0);
 		return {
 			Sum: moved.reduce((all, e) => all + e.value, 0),
-			What: moved.flatMap((e) => e.sources.map((s) => (s.node?.outerHTML ?? "").slice(0, 60) + " from " + s.previousRect.y + " to " + s.currentRect.y)),
+			What: moved.flatMap((e) => e.sources.map((s) => (s.node?.outerHTML ?? "").slice(0,
+				60) + " from " + s.previousRect.y + " to " + s.currentRect.y)),
 		};
 	})()`, &moved)
 	return moved.Sum, moved.What
@@ -50,23 +51,41 @@ func (p *page) shifts() (sum float64, what []string) {
 func (s *suite) crowded(t testing.TB) string {
 	t.Helper()
 	const misleading = `<p><a href="https://evil.example/login">https://company.example/login</a></p>`
-	id := s.draft(t, draftOptions{name: "Frühling 봄 春 — an offer with a rather long name, to see what becomes of those when there is little room", targets: 8, madeUp: true,
-		createdBy: "campaign-agent-with-a-name-that-nobody-can-break-anywhere", senderName: "Kim of the shop", snapshot: evidenceOfEverything, each: func(i int, target map[string]any) {
-			switch i {
-			case 1:
-				target["toName"], target["subject"] = "김민아 님께 드리는 아주 긴 이름의 수신자", "안녕하세요, 봄맞이 행사에 초대합니다 — 지금 바로 확인해 보세요"
-				target["body"] = "<p>안녕하세요 김민아 님,</p><p>봄맞이 행사를 준비했습니다.</p>" + misleading
-			case 2:
-				target["body"] = `<p><img src="https://cdn.example/banner.png" alt="Our spring collection" width="600" height="200"></p><p>Look at <img src="https://tracker.example/p.gif" width="1" height="1"></p>` +
-					misleading + `<p style="color:#fff">white on white</p><script>x</script>`
-			case 3:
-				delete(target, "toName")
-				target["subject"], target["body"] = strings.Repeat("A subject of many words ", 5), "<p>Hello!</p>"
-				target["toEmail"] = "an.address.that.is.as.long.as.they.come.and.cannot.be.broken@a-company-with-a-long-name.example"
-			}
-		}})
-	s.must(t, "queue_for_review", map[string]any{"draftId": id, "actor": "campaign agent",
-		"note": "Spring campaign, second wave: the first 8 of 400 quiet partners. Look at the Korean ones with care; " + strings.Repeat("and more, ", 60) + "\nThanks!"}, nil)
+	id := s.draft(
+		t,
+		draftOptions{
+			name:       "Frühling 봄 春 — an offer with a rather long name, to see what becomes of those when there is little room",
+			targets:    8,
+			madeUp:     true,
+			createdBy:  "campaign-agent-with-a-name-that-nobody-can-break-anywhere",
+			senderName: "Kim of the shop",
+			snapshot:   evidenceOfEverything,
+			each: func(i int, target map[string]any) {
+				switch i {
+				case 1:
+					target["toName"], target["subject"] = "김민아 님께 드리는 아주 긴 이름의 수신자",
+						"안녕하세요, 봄맞이 행사에 초대합니다 — 지금 바로 확인해 보세요"
+					target["body"] = "<p>안녕하세요 김민아 님,</p><p>봄맞이 행사를 준비했습니다.</p>" + misleading
+				case 2:
+					target["body"] = `<p><img src="https://cdn.example/banner.png" alt="Our spring collection" width="600" height="200"></p><p>Look ` +
+						`at <img src="https://tracker.example/p.gif" width="1" height="1"></p>` +
+						misleading + `<p style="color:#fff">white on white</p><script>x</script>`
+				case 3:
+					delete(target, "toName")
+					target["subject"], target["body"] = strings.Repeat("A subject of many words ", 5), "<p>Hello!</p>"
+					target["toEmail"] = "an.address.that.is.as.long.as.they.come.and.cannot.be.broken@a-company-with-a-long-name.example"
+				}
+			},
+		},
+	)
+	s.must(t, "queue_for_review", map[string]any{
+		"draftId": id,
+		"actor":   "campaign agent",
+		"note": "Spring campaign, second wave: the first 8 of 400 quiet partners. Look at the Korean ones with care; " + strings.Repeat(
+			"and more, ",
+			60,
+		) + "\nThanks!",
+	}, nil)
 	hubtest.Eventually(t, "its mails have been looked through", func() bool {
 		return query[int](t, s, `SELECT inspected FROM review_control.reviews WHERE draft_id = $1::bigint`, id)[0] == 8
 	})

@@ -78,7 +78,9 @@ func TestList(t *testing.T) {
 			p.Evaluate(fmt.Sprintf(`{
 				const here = document.createElement("div");
 				here.id = "at";
-				here.innerHTML = '<div class="here" role="status" hx-post="/drafts/%s/here" hx-trigger="load, every 1s" hx-include="find input" data-while-used><input type="hidden" name="shown" value=""></div>';
+				here.innerHTML = '<div class="here" role="status" hx-post="/drafts/%s/here" hx-trigger="load, every 1s" ' +
+					'hx-include="find input" data-while-used>' +
+					'<input type="hidden" name="shown" value=""></div>';
 				document.querySelector("main").append(here);
 				htmx.process(here);
 			}`, first), nil)
@@ -106,8 +108,12 @@ func TestList(t *testing.T) {
 		inZone(p, "Asia/Seoul")
 		p.Open("/drafts/" + first)
 		var times []struct{ Text, Title, UTC, Local string }
-		p.Evaluate(`[...document.querySelectorAll("time:has(.zone)")].map((t) => ({ text: t.textContent, title: t.title, utc: new Date(t.dateTime).toISOString().slice(0, 16).replace("T", " ") + " UTC",
-			local: new Date(Date.parse(t.dateTime) + 9 * 3600e3).toISOString().slice(0, 16).replace("T", " ") + " +09" }))`, &times)
+		p.Evaluate(
+			`[...document.querySelectorAll("time:has(.zone)")].map((t) => ({ text: t.textContent, title: t.title,
+				utc: new Date(t.dateTime).toISOString().slice(0, 16).replace("T", " ") + " UTC",
+			local: new Date(Date.parse(t.dateTime) + 9 * 3600e3).toISOString().slice(0, 16).replace("T", " ") + " +09" }))`,
+			&times,
+		)
 		if len(times) == 0 {
 			t.Fatal("the page has no times")
 		}
@@ -139,7 +145,13 @@ func TestList(t *testing.T) {
 // forget lets two minutes pass for Grace.
 func forget(t *testing.T, s *suite) {
 	t.Helper()
-	if n := len(query[string](t, s, `UPDATE review_control.presence SET seen_at = seen_at - interval '2 minutes' WHERE name = 'Grace Hopper' RETURNING name`)); n == 0 {
+	if n := len(
+		query[string](
+			t,
+			s,
+			`UPDATE review_control.presence SET seen_at = seen_at - interval '2 minutes' WHERE name = 'Grace Hopper' RETURNING name`,
+		),
+	); n == 0 {
 		t.Fatal("Grace was nowhere")
 	}
 }

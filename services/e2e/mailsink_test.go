@@ -22,7 +22,13 @@ func TestMailSink(t *testing.T) {
 		}
 		addrs[i] = fmt.Sprintf("127.0.0.1:%d", port)
 	}
-	sink, err := localserver.StartProgram(localserver.Program{Path: filepath.Join(checked.build(t), "mailsink"), Args: []string{"--smtp", addrs[0], "--web", addrs[1], "--dir", t.TempDir()}, Dir: t.TempDir()})
+	sink, err := localserver.StartProgram(
+		localserver.Program{
+			Path: filepath.Join(checked.build(t), "mailsink"),
+			Args: []string{"--smtp", addrs[0], "--web", addrs[1], "--dir", t.TempDir()},
+			Dir:  t.TempDir(),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,9 +47,20 @@ func TestMailSink(t *testing.T) {
 	p.Sees("No mail yet")
 	p.Inspect("mails-empty")
 	for i := range 3 {
-		mail := fmt.Sprintf("From: Hub <hub@hub.example>\r\nTo: kim%d@partner.example\r\nSubject: A rather long subject <script>alert(1)</script> of mail %d\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"+
-			"<h1>Hello</h1><p>How are you?</p>", i, i)
-		if err := smtp.SendMail(addrs[0], nil, "hub@hub.example", []string{fmt.Sprintf("kim%d@partner.example", i)}, []byte(mail)); err != nil {
+		mail := fmt.Sprintf(
+			"From: Hub <hub@hub.example>\r\nTo: kim%d@partner.example\r\nSubject: "+
+				"A rather long subject <script>alert(1)</script> of mail %d\r\nContent-Type: text/html; charset=utf-8\r\n\r\n"+
+				"<h1>Hello</h1><p>How are you?</p>",
+			i,
+			i,
+		)
+		if err := smtp.SendMail(
+			addrs[0],
+			nil,
+			"hub@hub.example",
+			[]string{fmt.Sprintf("kim%d@partner.example", i)},
+			[]byte(mail),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -48,7 +48,13 @@ func (a mcpAnswer) code(t *testing.T) string {
 }
 
 func mcpCall(id int, name, input, key string) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{"hub/idempotencyKey":%q}}}`, id, name, input, key)
+	return fmt.Sprintf(
+		`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":%s,"_meta":{"hub/idempotencyKey":%q}}}`,
+		id,
+		name,
+		input,
+		key,
+	)
 }
 
 // stdio is `hub mcp` as a process.
@@ -104,7 +110,16 @@ func TestMCP(t *testing.T) {
 	if err != nil || json.Unmarshal(r.Data, &catalog) != nil || len(catalog.Tools) != 21 {
 		t.Fatalf("%v %s", err, r.raw)
 	}
-	many := []string{"--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000"}
+	many := []string{
+		"--user-per-minute",
+		"6000000",
+		"--user-burst",
+		"100000",
+		"--service-per-minute",
+		"6000000",
+		"--service-burst",
+		"100000",
+	}
 	revoked := s.issue("--scopes", allScopes)
 	s.run("auth", s.env["auth"], "apikey", "revoke", revoked.ID, "--reason", "test")
 	keys := map[string]string{"none": "", "unknown": "crm_" + strings.Repeat("0", 42), "revoked": revoked.Key,
@@ -123,7 +138,17 @@ func TestMCP(t *testing.T) {
 			}
 			// Nothing is written: what is judged first is the key, and then the input.
 			const input = `{"noSuchProperty":1}`
-			rest, err := s.send(t.Context(), urls[n%2], http.MethodPost, "/api/tools/"+listed.Name, input, "Authorization", authorization, tool.KeyHeader, fmt.Sprint("m-", n))
+			rest, err := s.send(
+				t.Context(),
+				urls[n%2],
+				http.MethodPost,
+				"/api/tools/"+listed.Name,
+				input,
+				"Authorization",
+				authorization,
+				tool.KeyHeader,
+				fmt.Sprint("m-", n),
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,16 +172,33 @@ func TestMCP(t *testing.T) {
 		}
 	}
 	example := s.example(t, "create_segment")
-	first, again := s.mcp(t, urls[0], "Bearer "+s.key, mcpCall(1, "create_segment", example, "once")), s.mcp(t, urls[1], "Bearer "+s.key, mcpCall(9, "create_segment", example, "once"))
+	first, again := s.mcp(
+		t,
+		urls[0],
+		"Bearer "+s.key,
+		mcpCall(1, "create_segment", example, "once"),
+	), s.mcp(
+		t,
+		urls[1],
+		"Bearer "+s.key,
+		mcpCall(9, "create_segment", example, "once"),
+	)
 	program := s.stdio(t, urls[1], s.key)
 	third := program.call(t, mcpCall(3, "create_segment", example, "once"))
 	rest := s.call("create_segment", example, tool.KeyHeader, "once")
-	if first.Result.IsError || again.Result.Meta["hub/replayed"] != true || third.Result.Meta["hub/replayed"] != true || rest.header.Get("Idempotent-Replayed") != "true" ||
-		string(first.Result.StructuredContent) != string(again.Result.StructuredContent) || string(rest.Data) != string(first.Result.StructuredContent) || string(third.Result.StructuredContent) != string(rest.Data) {
+	if first.Result.IsError || again.Result.Meta["hub/replayed"] != true || third.Result.Meta["hub/replayed"] != true ||
+		rest.header.Get("Idempotent-Replayed") != "true" ||
+		string(first.Result.StructuredContent) != string(again.Result.StructuredContent) ||
+		string(rest.Data) != string(first.Result.StructuredContent) ||
+		string(third.Result.StructuredContent) != string(rest.Data) {
 		t.Errorf("%+v\n%+v\n%+v\n%s", first, again, third, rest.raw)
 	}
 	s.client(t, urls[0], keys["explore"], example, rest.Data)
-	if a := program.call(t, mcpCall(4, "execute_read_sql", `{"sql":"SELECT COUNT(*) AS n FROM brand"}`, "x")); a.Result.IsError || a.Result.StructuredContent == nil {
+	if a := program.call(
+		t,
+		mcpCall(4, "execute_read_sql", `{"sql":"SELECT COUNT(*) AS n FROM brand"}`, "x"),
+	); a.Result.IsError ||
+		a.Result.StructuredContent == nil {
 		t.Errorf("%+v", a)
 	}
 	if err := program.cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -182,7 +224,17 @@ func (s *suite) example(t *testing.T, name string) string {
 
 func (s *suite) mcp(t *testing.T, url, authorization, message string) (a mcpAnswer) {
 	t.Helper()
-	r, err := s.send(t.Context(), url, http.MethodPost, "/mcp", message, "Authorization", authorization, "Accept", "application/json, text/event-stream")
+	r, err := s.send(
+		t.Context(),
+		url,
+		http.MethodPost,
+		"/mcp",
+		message,
+		"Authorization",
+		authorization,
+		"Accept",
+		"application/json, text/event-stream",
+	)
 	if err != nil && r.raw == "" {
 		t.Fatal(err)
 	}

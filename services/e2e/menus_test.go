@@ -50,27 +50,90 @@ func (p *page) lists(selector string, want ...string) {
 func (s *suite) weekly(t testing.TB, title string) section {
 	t.Helper()
 	var brands struct{ Brands []map[string]any }
-	if err := json.Unmarshal(s.call("search_brands", `{"limit":40,"hasVerifiedContact":true}`).Data, &brands); err != nil || len(brands.Brands) < 5 {
+	if err := json.Unmarshal(
+		s.call("search_brands", `{"limit":40,"hasVerifiedContact":true}`).Data,
+		&brands,
+	); err != nil ||
+		len(brands.Brands) < 5 {
 		t.Fatalf("%d brands, %v", len(brands.Brands), err)
 	}
 	rows := []any{}
 	for i, b := range brands.Brands {
-		b["revenue"], b["by_day"], b["site"] = 1250.5*float64((i*7)%11), []int{i, (i * 7) % 13, (i * 5) % 17, (i * 3) % 11, 12 - i%12, (i * i) % 19, i % 5}, fmt.Sprintf("https://brand%d.example/about", i)
+		b["revenue"], b["by_day"], b["site"] = 1250.5*float64(
+			(i*7)%11,
+		), []int{
+			i,
+			(i * 7) % 13,
+			(i * 5) % 17,
+			(i * 3) % 11,
+			12 - i%12,
+			(i * i) % 19,
+			i % 5,
+		}, fmt.Sprintf(
+			"https://brand%d.example/about",
+			i,
+		)
 		rows = append(rows, b)
 	}
 	column := func(key, label string) any { return section{"key": key, "label": label} }
-	return section{"groupSlug": "reports", "itemSlug": "weekly", "title": title, "description": "Brands that ran a campaign in the last seven days, and how they did.", "createdBy": "weekly report agent",
+	return section{
+		"groupSlug":   "reports",
+		"itemSlug":    "weekly",
+		"title":       title,
+		"description": "Brands that ran a campaign in the last seven days, and how they did.",
+		"createdBy":   "weekly report agent",
 		"sections": []any{
-			section{"type": "stats", "title": "At a glance", "cards": []any{section{"label": "Applications", "value": 1234567, "delta": 8.4, "unit": "a week", "hint": "against the week before"},
-				section{"label": "Fill rate", "value": "93.5", "unit": "%", "delta": "-1.2"}, section{"label": "Waiting for review", "value": 4}, section{"label": "Best day", "value": "Tuesday"}}},
-			section{"type": "text", "title": "What happened", "body": `<h2>Three campaigns filled up</h2><p>The <strong>spring serum</strong> was gone within a day; see <a href="/drafts">the drafts</a> that write to its makers and <a href="https://news.example/serum">what was written about it</a>.</p><ul><li>Oat milk: slow, but steady.</li><li>Dog treats: <em>paused</em>.</li></ul><table><tr><th>Day</th><th>Calls</th></tr><tr><td>Monday</td><td>12</td></tr></table><script>alert(1)</script>`},
-			section{"type": "table", "title": "Brands", "caption": "As search_brands answered, with what each sold.", "columns": []any{column("brand_id", "Id"), column("brand_name", "Brand"), column("country_code", "Country"),
-				column("contact.email", "Contact"), column("revenue", "Revenue"), column("by_day", "By day"), column("last_campaign_at", "Last campaign"), column("site", "Site"), column("contact", "Whole contact")}, "rows": rows},
+			section{
+				"type":  "stats",
+				"title": "At a glance",
+				"cards": []any{
+					section{"label": "Applications", "value": 1234567, "delta": 8.4, "unit": "a week", "hint": "against the week before"},
+					section{
+						"label": "Fill rate",
+						"value": "93.5",
+						"unit":  "%",
+						"delta": "-1.2",
+					},
+					section{"label": "Waiting for review", "value": 4},
+					section{"label": "Best day", "value": "Tuesday"},
+				},
+			},
+			section{
+				"type":  "text",
+				"title": "What happened",
+				"body": `<h2>Three campaigns filled up</h2><p>The <strong>spring serum</strong> was gone within a day; ` +
+					`see <a href="/drafts">the drafts</a> that write to its makers and <a href="https://news.example/serum">what was written about ` +
+					`it</a>.</p><ul><li>Oat milk: slow, but steady.</li><li>Dog treats: ` +
+					`<em>paused</em>.</li></ul><table><tr><th>Day</th><th>Calls</th></tr><tr><td>Monday</td><td>12</td></tr></table><script>alert(1)</` +
+					`script>`,
+			},
+			section{
+				"type":    "table",
+				"title":   "Brands",
+				"caption": "As search_brands answered, with what each sold.",
+				"columns": []any{
+					column("brand_id", "Id"),
+					column("brand_name", "Brand"),
+					column("country_code", "Country"),
+					column(
+						"contact.email",
+						"Contact",
+					),
+					column("revenue", "Revenue"),
+					column("by_day", "By day"),
+					column("last_campaign_at", "Last campaign"),
+					column("site", "Site"),
+					column("contact", "Whole contact"),
+				},
+				"rows": rows,
+			},
 			section{"type": "table", "title": "Nothing to do", "columns": []any{column("a", "A")}, "rows": []any{}},
-		}}
+		},
+	}
 }
 
-// TestMenus goes the way of the tools, by HTTP and in the browser: group, item, page; the page replaced, restored, written by many at once; menus put in order.
+// TestMenus goes the way of the tools, by HTTP and in the browser: group, item, page; the page replaced, restored,
+// written by many at once; menus put in order.
 func TestMenus(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{released: true})
@@ -79,11 +142,19 @@ func TestMenus(t *testing.T) {
 	s.write(t, "create_menu_group", section{"name": "Reports", "slug": "reports", "icon": "📊", "position": 5})
 	s.write(t, "create_menu_group", section{"name": "Plans", "slug": "plans", "position": 2})
 	s.write(t, "create_menu_item", section{"groupSlug": "reports", "name": "Monthly", "slug": "monthly", "position": 7})
-	s.write(t, "create_menu_item", section{"groupSlug": "reports", "name": "Weekly brands", "slug": "weekly", "icon": "🗓️", "position": 3})
-	s.write(t, "create_menu_item", section{"groupSlug": "reports", "name": "Elsewhere", "slug": "elsewhere", "href": "https://reports.example/x"})
+	s.write(t, "create_menu_item", section{"groupSlug": "reports", "name": "Weekly brands", "slug": "weekly", "icon": "🗓️",
+		"position": 3})
+	s.write(
+		t,
+		"create_menu_item",
+		section{"groupSlug": "reports", "name": "Elsewhere", "slug": "elsewhere", "href": "https://reports.example/x"},
+	)
 	s.write(t, "create_menu_item", section{"groupSlug": "plans", "name": "Spring", "slug": "spring"})
 	stored := s.write(t, "upsert_dynamic_page", s.weekly(t, "Brands of the week"))
-	if removed, _ := json.Marshal(stored["removed"]); stored["url"] != "/p/reports/weekly" || stored["replaced"] != false || !strings.Contains(string(removed), "script") {
+	if removed, _ := json.Marshal(
+		stored["removed"],
+	); stored["url"] != "/p/reports/weekly" || stored["replaced"] != false ||
+		!strings.Contains(string(removed), "script") {
 		t.Fatalf("%v", stored)
 	}
 	p := s.signedIn(t, ada, "/p/reports/weekly")
@@ -108,7 +179,11 @@ func TestMenus(t *testing.T) {
 			t.Errorf("sorted: %s, then %s at %s", first, second, p.URL())
 		}
 		var sticky float64
-		p.Evaluate("(() => { const box = document.querySelector('#s3 .scroll'); box.scrollTop = 500; return document.querySelector('#s3 thead th').getBoundingClientRect().top - box.getBoundingClientRect().top; })()", &sticky)
+		p.Evaluate(
+			"(() => { const box = document.querySelector('#s3 .scroll'); box.scrollTop = 500; "+
+				"return document.querySelector('#s3 thead th').getBoundingClientRect().top - box.getBoundingClientRect().top; })()",
+			&sticky,
+		)
 		if sticky < 0 || sticky > 2 {
 			t.Errorf("the head is %v px from the top of its table", sticky)
 		}
@@ -132,7 +207,12 @@ func TestMenus(t *testing.T) {
 
 	t.Run("versions", func(t *testing.T) {
 		p.in(t)
-		if again := s.write(t, "upsert_dynamic_page", s.weekly(t, "Brands of another week")); again["replaced"] != true || again["version"] != 2.0 {
+		if again := s.write(
+			t,
+			"upsert_dynamic_page",
+			s.weekly(t, "Brands of another week"),
+		); again["replaced"] != true ||
+			again["version"] != 2.0 {
 			t.Errorf("%v", again)
 		}
 		p.Open("/p/reports/weekly")
@@ -218,7 +298,10 @@ func (s *suite) rolesOfPages(t *testing.T, admin, reviewer person) {
 	form := url.Values{"group": {"none"}, "newest": {"1"}}.Encode()
 	asReviewer, asAdmin := s.session(t, reviewer), s.session(t, admin)
 	for _, m := range patterns {
-		a := attempt{method: m[1], path: strings.NewReplacer("{group}", "reports", "{item}", "weekly", "{section}", "3", "{version}", "2").Replace(m[2])}
+		a := attempt{
+			method: m[1],
+			path:   strings.NewReplacer("{group}", "reports", "{item}", "weekly", "{section}", "3", "{version}", "2").Replace(m[2]),
+		}
 		if a.method == http.MethodPost {
 			a.body, a.kind = form, "application/x-www-form-urlencoded"
 		}
@@ -226,8 +309,9 @@ func (s *suite) rolesOfPages(t *testing.T, admin, reviewer person) {
 			credential credential
 			refused    bool
 		}{
-			"nobody": {nil, true}, "a key": {credential{"Authorization": "Bearer " + s.key}, true}, "a key as a cookie": {credential{"Cookie": "__Host-hub=" + s.key}, true},
-			"a reviewer": {asReviewer, strings.HasPrefix(m[3], "Role")}, "an administrator": {asAdmin, false},
+			"nobody": {nil, true}, "a key": {credential{"Authorization": "Bearer " + s.key}, true},
+			"a key as a cookie": {credential{"Cookie": "__Host-hub=" + s.key}, true},
+			"a reviewer":        {asReviewer, strings.HasPrefix(m[3], "Role")}, "an administrator": {asAdmin, false},
 		} {
 			// What an administrator is told of a group that is not there is no refusal of theirs.
 			r := a.make(t, s.url, c.credential)
@@ -242,7 +326,15 @@ func (s *suite) rolesOfPages(t *testing.T, admin, reviewer person) {
 func (p *page) drag(item, above string) {
 	p.t.Helper()
 	place := func(name, selector string) (at struct{ X, Y float64 }) {
-		p.Evaluate(fmt.Sprintf(`(() => { const li = [...document.querySelectorAll(".menus li.row")].find((e) => e.textContent.includes(%q)); const b = (li.querySelector(%q)).getBoundingClientRect(); return {x: b.left + b.width / 2, y: b.top + 2}; })()`, name, selector), &at)
+		p.Evaluate(
+			fmt.Sprintf(
+				`(() => { const li = [...document.querySelectorAll(".menus li.row")].find((e) => e.textContent.includes(%q)); `+
+					`const b = (li.querySelector(%q)).getBoundingClientRect(); return {x: b.left + b.width / 2, y: b.top + 2}; })()`,
+				name,
+				selector,
+			),
+			&at,
+		)
 		return at
 	}
 	from, to := place(item, ".grip"), place(above, ".what")
@@ -256,7 +348,8 @@ func (p *page) drag(item, above string) {
 	}
 }
 
-// hostilePages writes texts that do something where they are taken for a page's own into every field of menus and pages, and looks at all of it.
+// hostilePages writes texts that do something where they are taken for a page's own into every field of menus and
+// pages, and looks at all of it.
 func (s *suite) hostilePages(t *testing.T, admin person) {
 	list, next := vectors(t), 0
 	told := regexp.MustCompile(`(?i)xss|pwned`) // which would be a sign of harm in a window's title
@@ -277,15 +370,45 @@ func (s *suite) hostilePages(t *testing.T, admin person) {
 		var sections, rows, cards []any
 		for _, v := range chunk {
 			sections = append(sections, section{"type": "text", "title": line(200), "body": v.text})
-			rows = append(rows, section{"a": v.text, v.text: v.text, "b": []any{v.text, section{v.text: v.text}}, "c": section{v.text: v.text, "url": v.text}})
+			rows = append(
+				rows,
+				section{
+					"a":    v.text,
+					v.text: v.text,
+					"b":    []any{v.text, section{v.text: v.text}},
+					"c":    section{v.text: v.text, "url": v.text},
+				},
+			)
 			if text := oneLine(v.text); utf8.RuneCountInString(text) <= 200 {
 				cards = append(cards, section{"label": text, "value": text, "unit": line(50), "delta": text, "hint": text})
 			}
 		}
 		label := line(200)
-		sections = append(sections, section{"type": "stats", "title": line(200), "cards": cards},
-			section{"type": "table", "title": line(200), "caption": line(200), "rows": rows, "columns": []any{section{"key": "a", "label": label}, section{"key": "b", "label": label}, section{"key": "c", "label": label}, section{"key": "c.url", "label": label}, section{"key": line(100), "label": label}}})
-		page := section{"groupSlug": "hostile", "itemSlug": slug, "title": line(200), "description": line(200), "sections": sections, "createdBy": line(200)}
+		sections = append(
+			sections,
+			section{"type": "stats", "title": line(200), "cards": cards},
+			section{
+				"type":    "table",
+				"title":   line(200),
+				"caption": line(200),
+				"rows":    rows,
+				"columns": []any{
+					section{"key": "a", "label": label},
+					section{"key": "b", "label": label},
+					section{"key": "c", "label": label},
+					section{"key": "c.url", "label": label},
+					section{"key": line(100), "label": label},
+				},
+			},
+		)
+		page := section{
+			"groupSlug":   "hostile",
+			"itemSlug":    slug,
+			"title":       line(200),
+			"description": line(200),
+			"sections":    sections,
+			"createdBy":   line(200),
+		}
 		s.write(t, "upsert_dynamic_page", page)
 		page["sections"], page["title"] = sections[1:], line(200)
 		s.write(t, "upsert_dynamic_page", page)
@@ -305,12 +428,20 @@ func (s *suite) hostilePages(t *testing.T, admin person) {
 			t.Errorf("%s: %q", path, harm)
 		}
 		var leads []string
-		p.Evaluate(`[...document.querySelectorAll("a[href], form[action]")].map((e) => e.getAttribute("href") ?? e.getAttribute("action")).filter((h) => !/^(?:\/(?!\/)|https?:\/\/[a-z0-9]|mailto:|tel:|#main)/.test(h))`, &leads)
+		p.Evaluate(
+			`[...document.querySelectorAll("a[href], form[action]")].map((e) => e.getAttribute("href") ?? e.getAttribute("action")).filter((h) `+
+				`=> !/^(?:\/(?!\/)|https?:\/\/[a-z0-9]|mailto:|tel:|#main)/.test(h))`,
+			&leads,
+		)
 		if len(leads) > 0 {
 			t.Errorf("%s leads to %q", path, leads)
 		}
 		var foreign []string
-		p.Evaluate(`[...document.querySelectorAll("main :is(script, iframe, object, embed, style, link, base, meta, [onerror], [onload], [onclick], [onmouseover], [style])")].map((e) => e.outerHTML.slice(0, 200))`, &foreign)
+		p.Evaluate(
+			`[...document.querySelectorAll("main :is(script, iframe, object, embed, style, link, base, meta, [onerror], [onload], [onclick], `+
+				`[onmouseover], [style])")].map((e) => e.outerHTML.slice(0, 200))`,
+			&foreign,
+		)
 		if len(foreign) > 0 {
 			t.Errorf("%s has elements that no page has: %q", path, foreign)
 		}

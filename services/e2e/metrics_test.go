@@ -170,8 +170,10 @@ func (s *suite) metricsAreListed(t *testing.T) {
 	}
 	defer func() {
 		if len(wrong) > 0 {
-			t.Logf("go test ./services/e2e -run TestOperationsAreApart -update-metrics writes deploy/observe/metrics.json anew; wrong in it:\n  %s",
-				strings.Join(wrong, "\n  "))
+			t.Logf(
+				"go test ./services/e2e -run TestOperationsAreApart -update-metrics writes deploy/observe/metrics.json anew; wrong in it:\n  %s",
+				strings.Join(wrong, "\n  "),
+			)
 		}
 	}()
 	hubtest.Eventually(t, "the metrics are those that are listed", func() bool {
@@ -180,8 +182,10 @@ func (s *suite) metricsAreListed(t *testing.T) {
 	})
 	// What is not there is found missing, whether a metric, a label or a value of it.
 	for what, change := range map[string]func(inventoryOfMetrics){
-		"hub_no_such_thing is listed, and no process shows it": func(i inventoryOfMetrics) { i["hub_no_such_thing"] = listedMetric{Type: "gauge"} },
-		"hub_jobs_due is not listed":                           func(i inventoryOfMetrics) { delete(i, "hub_jobs_due") },
+		"hub_no_such_thing is listed, and no process shows it": func(i inventoryOfMetrics) {
+			i["hub_no_such_thing"] = listedMetric{Type: "gauge"}
+		},
+		"hub_jobs_due is not listed": func(i inventoryOfMetrics) { delete(i, "hub_jobs_due") },
 		`hub_jobs_due{queue="nobody"} is listed, and no process shows it`: func(i inventoryOfMetrics) {
 			i["hub_jobs_due"].Labels["queue"] = append(slices.Clone(i["hub_jobs_due"].Labels["queue"]), "nobody")
 		},
@@ -242,7 +246,8 @@ func (s *suite) exemplars(t testing.TB, name, histogram string) (traces []string
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range regexp.MustCompile(`(?m)^`+histogram+`_bucket\{.*\} \d+ # \{.*trace_id="([0-9a-f]{32})"`).FindAllStringSubmatch(string(b), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^`+histogram+
+		`_bucket\{.*\} \d+ # \{.*trace_id="([0-9a-f]{32})"`).FindAllStringSubmatch(string(b), -1) {
 		traces = append(traces, m[1])
 	}
 	return traces

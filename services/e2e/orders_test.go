@@ -47,8 +47,23 @@ type order struct {
 func (o orderBook) routes() []tool.APIRoute {
 	id := schema.Required("orderId", schema.String("The order.", schema.Pattern("^[0-9]{1,9}$")))
 	declare := func(name, method, path, scope, key string, success int, members ...schema.Property) tool.RouteDeclaration {
-		return tool.RouteDeclaration{Declaration: tool.Declaration{Name: name, Description: "Orders of the tests.", Scope: scope, Input: schema.Object(members...),
-			Output: schema.FreeObject(""), MaxBody: 64 << 10}, Method: method, Path: path, Success: []int{success}, Idempotency: key, Credential: tool.KeyCredential}
+		return tool.RouteDeclaration{
+			Declaration: tool.Declaration{
+				Name:        name,
+				Description: "Orders of the tests.",
+				Scope:       scope,
+				Input:       schema.Object(members...),
+				Output: schema.FreeObject(
+					"",
+				),
+				MaxBody: 64 << 10,
+			},
+			Method:      method,
+			Path:        path,
+			Success:     []int{success},
+			Idempotency: key,
+			Credential:  tool.KeyCredential,
+		}
 	}
 	return append(o.appRoutes(),
 		tool.NewRoute(declare("orders.create", "POST", "/v1/orders", "author", tool.KeyRequired, 201,

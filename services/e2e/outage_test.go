@@ -60,8 +60,16 @@ func (s *suite) under(t *testing.T, during time.Duration, perSecond int) *outcom
 	for _, tool := range tools {
 		took := l.took[tool]
 		slices.Sort(took)
-		t.Logf("%-25s %4d of %4d answered; p50 %7s, p99 %7s, most %7s %v", tool, l.ok[tool], len(took), took[len(took)/2].Round(100*time.Microsecond),
-			took[len(took)*99/100].Round(100*time.Microsecond), took[len(took)-1].Round(100*time.Microsecond), l.failed[tool])
+		t.Logf(
+			"%-25s %4d of %4d answered; p50 %7s, p99 %7s, most %7s %v",
+			tool,
+			l.ok[tool],
+			len(took),
+			took[len(took)/2].Round(100*time.Microsecond),
+			took[len(took)*99/100].Round(100*time.Microsecond),
+			took[len(took)-1].Round(100*time.Microsecond),
+			l.failed[tool],
+		)
 	}
 	return l
 }
@@ -138,7 +146,8 @@ func TestReadsGoOnWithoutTheWriteStore(t *testing.T) {
 	hubtest.Eventually(t, "each call is recorded, once", func() bool {
 		return query[int](t, s, `SELECT count(*) FROM audit.calls WHERE tool = 'get_campaign_performance' AND outcome = 'ok'`)[0] >= answered
 	})
-	if rows := query[int](t, s, `SELECT count(*) FROM audit.calls WHERE tool = 'get_campaign_performance' AND outcome = 'ok'`)[0]; rows != answered {
+	if rows := query[int](t, s,
+		`SELECT count(*) FROM audit.calls WHERE tool = 'get_campaign_performance' AND outcome = 'ok'`)[0]; rows != answered {
 		t.Errorf("%d rows of %d calls", rows, answered)
 	}
 	if strings.Contains(s.logs.String(), "audit rows dropped") {

@@ -44,7 +44,12 @@ func goldenPath(t *testing.T, x *shop) {
 		n++
 		part := expected.FindStringSubmatch(line)
 		pattern := regexp.MustCompile(`[^*A-Za-z0-9/_-]`).ReplaceAllString(part[2], `\$0`)
-		return fmt.Sprintf("got=$(%s 2>&1) || true\ncase $got in %s) ;; *) echo \"example %d printed: $got\" >&2; exit 1 ;; esac", part[1], pattern, n)
+		return fmt.Sprintf(
+			"got=$(%s 2>&1) || true\ncase $got in %s) ;; *) echo \"example %d printed: $got\" >&2; exit 1 ;; esac",
+			part[1],
+			pattern,
+			n,
+		)
 	})
 	cmd := exec.CommandContext(t.Context(), "sh", "-euc", script)
 	cmd.Env, cmd.Dir = x.environ(), t.TempDir()
@@ -70,7 +75,8 @@ func goClient(t *testing.T, x *shop) {
 	cmd := exec.CommandContext(t.Context(), "go", "run", file) // with the modules of this one
 	cmd.Env = x.environ()
 	out, err := cmd.CombinedOutput()
-	if err != nil || bytes.Count(out, []byte(`"clientOrderId":"go-1"`)) < 1 || bytes.Count(out, []byte(`"ok":true`)) != 2 || !bytes.Contains(out, []byte("AWAITING_DEPOSIT")) {
+	if err != nil || bytes.Count(out, []byte(`"clientOrderId":"go-1"`)) < 1 || bytes.Count(out, []byte(`"ok":true`)) != 2 ||
+		!bytes.Contains(out, []byte("AWAITING_DEPOSIT")) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
@@ -134,8 +140,22 @@ func typescriptClient(t *testing.T, x *shop) {
 	if err := os.WriteFile(filepath.Join(dir, "client.ts"), []byte(code+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	compile := exec.CommandContext(t.Context(), "node", filepath.Join(installed, "node_modules", "typescript", "bin", "tsc"), "--strict", "--target", "es2022",
-		"--module", "nodenext", "--moduleResolution", "nodenext", "--types", "node", "--skipLibCheck", "client.ts")
+	compile := exec.CommandContext(
+		t.Context(),
+		"node",
+		filepath.Join(installed, "node_modules", "typescript", "bin", "tsc"),
+		"--strict",
+		"--target",
+		"es2022",
+		"--module",
+		"nodenext",
+		"--moduleResolution",
+		"nodenext",
+		"--types",
+		"node",
+		"--skipLibCheck",
+		"client.ts",
+	)
 	compile.Dir = dir
 	if out, err := compile.CombinedOutput(); err != nil {
 		t.Fatalf("tsc: %v: %s", err, out)
@@ -143,7 +163,10 @@ func typescriptClient(t *testing.T, x *shop) {
 	run := exec.CommandContext(t.Context(), "node", "client.js")
 	run.Dir, run.Env = dir, x.environ()
 	out, err := run.CombinedOutput()
-	if got := strings.Fields(string(out)); err != nil || len(got) != 4 || !strings.HasPrefix(got[0], "po_") || got[1] != "AWAITING_DEPOSIT" || got[2] == "undefined" {
+	if got := strings.Fields(
+		string(out),
+	); err != nil || len(got) != 4 || !strings.HasPrefix(got[0], "po_") || got[1] != "AWAITING_DEPOSIT" ||
+		got[2] == "undefined" {
 		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -32,7 +32,8 @@ func TestPayments(t *testing.T) {
 	}
 	// What runs in parallel has ended when the cleanup runs.
 	t.Cleanup(func() {
-		for what, secret := range map[string]string{"the app's secret": x.secret, "its notification secret": x.webhookSecret, "the provider's": simSecret} {
+		for what, secret := range map[string]string{"the app's secret": x.secret, "its notification secret": x.webhookSecret,
+			"the provider's": simSecret} {
 			if strings.Contains(x.logs.String(), strings.TrimPrefix(secret, "whsec_")) {
 				t.Errorf("%s is in a log", what)
 			}
@@ -48,7 +49,15 @@ func oneToken(t *testing.T, x *shop) {
 	for i := range 64 {
 		at := []string{x.url, "http://" + x.addr["gateway-2"]}[i%2]
 		all.Go(func() {
-			r, err := x.send(context.Background(), at, "POST", "/v1/pay/orders", `{"amount":6400,"metadata":{"of":"one token"}}`, "Authorization", "Bearer "+token)
+			r, err := x.send(
+				context.Background(),
+				at,
+				"POST",
+				"/v1/pay/orders",
+				`{"amount":6400,"metadata":{"of":"one token"}}`,
+				"Authorization",
+				"Bearer "+token,
+			)
 			switch {
 			case err == nil && r.status == 201:
 				good.Add(1)
@@ -73,16 +82,20 @@ func payCredentials(t *testing.T, x *shop) {
 		status                   int
 		code                     string
 	}{
-		"nothing":                 {"POST", "/v1/pay/orders", "", 401, "E_AUTH_MISSING"},
-		"an API key":              {"POST", "/v1/pay/orders", "Bearer " + x.key, 401, "E_AUTH_INVALID"},
-		"a token for a tool":      {"POST", "/api/tools/search_brands", "Bearer " + x.token(shopUser), 401, "E_AUTH_INVALID"},
-		"another secret":          {"GET", "/v1/pay/orders", "Bearer " + serviceJWT("hss_other", "", map[string]any{"iss": "shop"}), 401, "E_AUTH_INVALID"},
-		"an app that is not":      {"GET", "/v1/pay/orders", "Bearer " + serviceJWT(x.secret, "", map[string]any{"iss": "nobody"}), 401, "E_AUTH_INVALID"},
-		"an old token":            {"GET", "/v1/pay/orders", "Bearer " + serviceJWT(x.secret, "", map[string]any{"iss": "shop", "iat": 1, "exp": 2}), 403, "E_AUTH_EXPIRED"},
-		"a good one":              {"GET", "/v1/pay/orders", "Bearer " + x.token(shopUser), 200, ""},
-		"a path that is not":      {"GET", "/v1/pay/nothing", "Bearer " + x.token(shopUser), 404, "E_NOT_FOUND"},
-		"an order that is not":    {"GET", "/v1/pay/orders/po_01JZ8Q6V7R3W9K2M4N5P6Q7R8S", "Bearer " + x.token(shopUser), 404, "E_NOT_FOUND"},
-		"another's order, unseen": {"GET", "/v1/pay/orders/" + x.made(t, `{"amount":1}`).Code, "Bearer " + x.token("somebody"), 401, "ACCOUNT_LINK_REQUIRED"},
+		"nothing":            {"POST", "/v1/pay/orders", "", 401, "E_AUTH_MISSING"},
+		"an API key":         {"POST", "/v1/pay/orders", "Bearer " + x.key, 401, "E_AUTH_INVALID"},
+		"a token for a tool": {"POST", "/api/tools/search_brands", "Bearer " + x.token(shopUser), 401, "E_AUTH_INVALID"},
+		"another secret": {"GET", "/v1/pay/orders", "Bearer " + serviceJWT("hss_other", "", map[string]any{"iss": "shop"}), 401,
+			"E_AUTH_INVALID"},
+		"an app that is not": {"GET", "/v1/pay/orders", "Bearer " + serviceJWT(x.secret, "", map[string]any{"iss": "nobody"}), 401,
+			"E_AUTH_INVALID"},
+		"an old token": {"GET", "/v1/pay/orders", "Bearer " +
+			serviceJWT(x.secret, "", map[string]any{"iss": "shop", "iat": 1, "exp": 2}), 403, "E_AUTH_EXPIRED"},
+		"a good one":           {"GET", "/v1/pay/orders", "Bearer " + x.token(shopUser), 200, ""},
+		"a path that is not":   {"GET", "/v1/pay/nothing", "Bearer " + x.token(shopUser), 404, "E_NOT_FOUND"},
+		"an order that is not": {"GET", "/v1/pay/orders/po_01JZ8Q6V7R3W9K2M4N5P6Q7R8S", "Bearer " + x.token(shopUser), 404, "E_NOT_FOUND"},
+		"another's order, unseen": {"GET", "/v1/pay/orders/" + x.made(t, `{"amount":1}`).Code, "Bearer " + x.token("somebody"), 401,
+			"ACCOUNT_LINK_REQUIRED"},
 	} {
 		body := ""
 		if c.method == "POST" {
@@ -110,8 +123,11 @@ func linkRequired(t *testing.T, x *shop) {
 	if json.Unmarshal([]byte(r.raw), &top) != nil || json.Unmarshal(r.Error.Details, &details) != nil {
 		t.Fatalf("%s", r.raw)
 	}
-	if r.status != 401 || r.Error.Code != "ACCOUNT_LINK_REQUIRED" || details.Code != "ACCOUNT_LINK_REQUIRED" || details.Reason != "NOT_LINKED" || details.ExpiresAt == "" ||
-		top.LinkURL != details.LinkURL || !strings.HasPrefix(top.LinkURL, x.url+"/connect?t=") || strings.Contains(top.LinkURL, newcomer) {
+	if r.status != 401 || r.Error.Code != "ACCOUNT_LINK_REQUIRED" || details.Code != "ACCOUNT_LINK_REQUIRED" ||
+		details.Reason != "NOT_LINKED" || details.ExpiresAt == "" ||
+		top.LinkURL != details.LinkURL ||
+		!strings.HasPrefix(top.LinkURL, x.url+"/connect?t=") ||
+		strings.Contains(top.LinkURL, newcomer) {
 		t.Fatalf("%d %s", r.status, r.raw)
 	}
 	grace := x.person("Grace Hopper")
@@ -130,9 +146,19 @@ func linkRequired(t *testing.T, x *shop) {
 func replays(t *testing.T, x *shop) {
 	const body = `{"supplyAmount":10000,"vat":1000,"payMethod":"vbank"}`
 	first := x.v1(t, "POST", "/v1/pay/orders", body, "Idempotency-Key", "replayed")
-	again := x.v1At(t, "http://"+x.addr["gateway-2"], "POST", "/v1/pay/orders", ` {"payMethod":"vbank", "vat":1000,"supplyAmount":10000}`, "Idempotency-Key", `"replayed"`)
-	if first.status != 201 || again.status != 201 || string(first.Data) != string(again.Data) || again.header.Get("Idempotent-Replayed") != "true" ||
-		first.header.Get("Idempotent-Replayed") != "" || first.RequestID == again.RequestID {
+	again := x.v1At(
+		t,
+		"http://"+x.addr["gateway-2"],
+		"POST",
+		"/v1/pay/orders",
+		` {"payMethod":"vbank", "vat":1000,"supplyAmount":10000}`,
+		"Idempotency-Key",
+		`"replayed"`,
+	)
+	if first.status != 201 || again.status != 201 || string(first.Data) != string(again.Data) ||
+		again.header.Get("Idempotent-Replayed") != "true" ||
+		first.header.Get("Idempotent-Replayed") != "" ||
+		first.RequestID == again.RequestID {
 		t.Errorf("%d %s\n%d %v %s", first.status, first.raw, again.status, again.header, again.raw)
 	}
 	code := orderOf(t, first).Code
@@ -140,12 +166,19 @@ func replays(t *testing.T, x *shop) {
 		"another body":  x.v1(t, "POST", "/v1/pay/orders", `{"amount":5000}`, "Idempotency-Key", "replayed"),
 		"another route": x.v1(t, "POST", "/v1/pay/orders/"+code+"/cancel", `{}`, "Idempotency-Key", "replayed"),
 	} {
-		if r.status != 409 || r.Error.Code != "E_CONFLICT" || !strings.Contains(string(r.Error.Details), `"IDEMPOTENCY_KEY_CONFLICT"`) || strings.Contains(r.raw, code) {
+		if r.status != 409 || r.Error.Code != "E_CONFLICT" || !strings.Contains(string(r.Error.Details), `"IDEMPOTENCY_KEY_CONFLICT"`) ||
+			strings.Contains(r.raw, code) {
 			t.Errorf("%s: %d %s", name, r.status, r.raw)
 		}
 	}
 	known := x.made(t, `{"amount":5000,"clientOrderId":"own-1"}`)
-	if r := x.v1(t, "POST", "/v1/pay/orders", `{"amount":5000,"clientOrderId":"own-1"}`); r.status != 200 || orderOf(t, r).Code != known.Code {
+	if r := x.v1(
+		t,
+		"POST",
+		"/v1/pay/orders",
+		`{"amount":5000,"clientOrderId":"own-1"}`,
+	); r.status != 200 ||
+		orderOf(t, r).Code != known.Code {
 		t.Errorf("the app's own id again: %d %s", r.status, r.raw)
 	}
 }
@@ -172,7 +205,8 @@ func answerForms(t *testing.T, x *shop) {
 	}
 	hubtest.Eventually(t, "the app is told", func() bool {
 		r := x.v1(t, "GET", "/v1/pay/orders/"+o.Code+"/events", "")
-		return r.status == 200 && json.Unmarshal(r.Data, &told) == nil && len(told.Notifications) == 1 && told.Notifications[0].State == "DELIVERED"
+		return r.status == 200 && json.Unmarshal(r.Data, &told) == nil && len(told.Notifications) == 1 &&
+			told.Notifications[0].State == "DELIVERED"
 	})
 	r := x.v1(t, "POST", "/v1/pay/orders/"+o.Code+"/notifications/"+told.Notifications[0].ID+"/redeliver", `{}`)
 	if r.status != 202 {
@@ -194,8 +228,14 @@ func payWebhooks(t *testing.T, x *shop) {
 	hook := func(secret, status string) string {
 		const tid, at = "simhub001m03012026010100000000", "2026-01-01T00:00:00.000+0900"
 		signature := sha256.Sum256([]byte(tid + "11000" + at + secret))
-		return fmt.Sprintf(`{"resultCode":"0000","resultMsg":"","tid":%q,"orderId":%q,"ediDate":%q,"amount":11000,"status":%q,"payMethod":"vbank","signature":%q}`,
-			tid, o.Code, at, status, hex.EncodeToString(signature[:]))
+		return fmt.Sprintf(
+			`{"resultCode":"0000","resultMsg":"","tid":%q,"orderId":%q,"ediDate":%q,"amount":11000,"status":%q,"payMethod":"vbank","signature":%q}`,
+			tid,
+			o.Code,
+			at,
+			status,
+			hex.EncodeToString(signature[:]),
+		)
 	}
 	const address, kind = "/v1/pay/webhooks/nicepay", "application/json"
 	if resp, body := plain(t, "POST", x.url+address, kind, hook("another secret", "paid")); resp.StatusCode != 401 {
@@ -205,7 +245,8 @@ func payWebhooks(t *testing.T, x *shop) {
 		t.Errorf("another provider: %d %s", resp.StatusCode, body)
 	}
 	for name, body := range map[string]string{"a signed one that lies": hook(simSecret, "paid"),
-		"the vendor's trial": `{"tid":"x","orderId":"y","ediDate":"z","amount":1,"signature":"0","resultCode":"0000","status":"","payMethod":""}`} {
+		"the vendor's trial": `{"tid":"x","orderId":"y","ediDate":"z","amount":1,"signature":"0","resultCode":"0000","status":"",` +
+			`"payMethod":""}`} {
 		resp, said := plain(t, "POST", x.url+address, kind, body)
 		if resp.StatusCode != http.StatusOK || said != "OK" || resp.Header.Get("Content-Type") != "text/html;charset=utf-8" {
 			t.Errorf("%s: %d %v %q", name, resp.StatusCode, resp.Header, said)
@@ -222,7 +263,11 @@ func payWebhooks(t *testing.T, x *shop) {
 // payersBrowser: a payer pays on the provider's page, and comes back to the shop, whose receiver shows what it was told.
 func payersBrowser(t *testing.T, x *shop) {
 	installAxe(t)
-	o := x.made(t, `{"amount":1250000,"orderName":"A liter top-up with a name that is rather long for a small window","returnUrl":"`+x.echo+`/return","payment_notify_url":"`+x.echo+`/browser"}`)
+	o := x.made(
+		t,
+		`{"amount":1250000,"orderName":"A liter top-up with a name that is rather long for a small window","returnUrl":"`+x.echo+
+			`/return","payment_notify_url":"`+x.echo+`/browser"}`,
+	)
 	p := newPage(t, x.sim)
 	p.Open(strings.TrimPrefix(o.CheckoutURL, x.sim))
 	p.Sees("1,250,000 won")

@@ -42,7 +42,11 @@ func previous(t testing.TB) (map[string]program, error) {
 		}
 		dir := filepath.Join(cache, "hub", "previous", commit)
 		of[dir] = commit
-		list[s.Name] = program{path: filepath.Join(dir, "bin", s.Name), of: name, environ: []string{"HUB_CATALOG=" + filepath.Join(dir, "src", "deploy", "catalog.json")}}
+		list[s.Name] = program{
+			path:    filepath.Join(dir, "bin", s.Name),
+			of:      name,
+			environ: []string{"HUB_CATALOG=" + filepath.Join(dir, "src", "deploy", "catalog.json")},
+		}
 	}
 	for dir, commit := range of {
 		if err := checkOut(t, commit, filepath.Join(dir, "src")); err != nil {

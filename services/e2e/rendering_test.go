@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -50,29 +49,94 @@ func mailBodies(t testing.TB) (list []vector) {
 
 // usualMails are such as are sent to partners.
 var usualMails = []string{
-	`<p>Dear Ms Kim,</p><p>we have read your page, and think that <b>your brand</b> fits our readers well. In January 184 people applied for your last campaign, which is more than twice of what others get.</p><p><a href="https://hub.example/offer?a=1&amp;b=2">See the offer</a></p><p>Kind regards,<br>Lee Junho<br><span style="color:#777;font-size:12px">Hub Marketing, Seoul</span></p>`,
-	`<table width="600" align="center" cellpadding="0" cellspacing="0" bgcolor="#ffffff"><tr><td style="padding:24px;background:#036;color:#fff;font-size:20px">Hub</td></tr><tr><td style="padding:24px"><h1 style="font-size:22px">안녕하세요, 한빛 글로우 담당자님</h1><p>지난 캠페인에 184명이 신청했습니다. 다음 캠페인을 함께 준비하고 싶습니다.</p>` +
-		`<table cellpadding="0" cellspacing="0"><tr><td bgcolor="#0066cc" style="padding:12px 24px;border-radius:4px"><a href="https://hub.example/x" style="color:#fff;text-decoration:none">자세히 보기</a></td></tr></table></td></tr><tr><td style="padding:16px 24px;font-size:12px;color:#888">Hub, 서울특별시 강남구</td></tr></table>`,
-	`<h2>Our numbers</h2><table border="1" cellpadding="6" style="border-collapse:collapse;width:100%"><thead><tr><th>Campaign</th><th>Offers</th><th>Applications</th></tr></thead><tbody><tr><td>Winter glow</td><td align="right">20</td><td align="right">184</td></tr><tr><td>Spring tea, with a rather long name</td><td align="right">15</td><td align="right">92</td></tr></tbody></table><ul><li>One</li><li>Two<ol><li>deeper</li></ol></li></ul><blockquote>As you have said yourself: it works.</blockquote><hr><pre>code   and
+	`<p>Dear Ms Kim,</p><p>we have read your page, and think that <b>your brand</b> fits our readers well. ` +
+		`In January 184 people applied for your last campaign, which is more than twice of what others get.</p><p><a ` +
+		`href="https://hub.example/offer?a=1&amp;b=2">See the offer</a></p><p>Kind regards,<br>Lee Junho<br><span ` +
+		`style="color:#777;font-size:12px">Hub Marketing, Seoul</span></p>`,
+	`<table width="600" align="center" cellpadding="0" cellspacing="0" bgcolor="#ffffff"><tr><td ` +
+		`style="padding:24px;background:#036;color:#fff;font-size:20px">Hub</td></tr><tr><td style="padding:24px"><h1 ` +
+		`style="font-size:22px">안녕하세요, 한빛 글로우 담당자님</h1><p>지난 캠페인에 184명이 신청했습니다. ` +
+		`다음 캠페인을 함께 준비하고 싶습니다.</p>` +
+		`<table cellpadding="0" cellspacing="0"><tr><td bgcolor="#0066cc" style="padding:12px 24px;border-radius:4px"><a ` +
+		`href="https://hub.example/x" style="color:#fff;text-decoration:none">자세히 보기</a></td></tr></table></td></tr><tr><td ` +
+		`style="padding:16px 24px;font-size:12px;color:#888">Hub, 서울특별시 강남구</td></tr></table>`,
+	`<h2>Our numbers</h2><table border="1" cellpadding="6" style="border-collapse:collapse;width:100%"><thead><tr><th>Campaign</th>` +
+		`<th>Offers</th><th>Applications</th></tr></thead><tbody><tr><td>Winter glow</td><td align="right">20</td>` +
+		`<td align="right">184</td></tr><tr><td>Spring tea, with a rather long name</td><td align="right">15</td>` +
+		`<td align="right">92</td></tr></tbody></table><ul><li>One</li><li>Two<ol><li>deeper</li></ol></li></ul>` +
+		`<blockquote>As you have said yourself: it works.</blockquote><hr><pre>code   and
   lines</pre>`,
-	`<div style="max-width:560px;margin:0 auto;font-family:Georgia,serif;line-height:1.6"><p style="font-size:18px;letter-spacing:.5px">A letter</p><p>` + strings.Repeat("It goes on for a while, as letters do. ", 18) + `</p><p style="text-align:right"><em>The sender</em></p></div>`,
-	`<p>` + strings.Repeat("WWWMMM ", 60) + `</p><p>` + strings.Repeat("supercalifragilisticexpialidocious", 12) + `</p><p>` + strings.Repeat("한국어와 日本語 😀 ", 30) + `</p><p>https://hub.example/` + strings.Repeat("path/", 60) + `</p>`,
-	`<p dir="rtl">مرحبا بكم، هذا عرض خاص لكم من متجرنا</p><dl><dt>Term</dt><dd>What it is</dd></dl><center><font size="5" color="#aa0000">Sale</font></center><p style="padding:10px 20px;border:2px solid #ccc;background:#fafafa">Boxed <span style="padding:0 8px;background:#ffd">marked</span> text</p>`,
-	`<table width="100%"><tr><td width="90%">wide</td><td>` + strings.Repeat("narrow words ", 8) + `</td></tr></table><table><tr><td width="200">a</td><td width="300">b</td><td width="400">c and more words</td></tr></table>`,
+	`<div style="max-width:560px;margin:0 auto;font-family:Georgia,serif;line-height:1.6"><p ` +
+		`style="font-size:18px;letter-spacing:.5px">A letter</p><p>` + strings.Repeat(
+		"It goes on for a while, as letters do. ",
+		18,
+	) + `</p><p style="text-align:right"><em>The sender</em></p></div>`,
+	`<p>` + strings.Repeat(
+		"WWWMMM ",
+		60,
+	) + `</p><p>` + strings.Repeat(
+		"supercalifragilisticexpialidocious",
+		12,
+	) + `</p><p>` + strings.Repeat(
+		"한국어와 日本語 😀 ",
+		30,
+	) + `</p><p>https://hub.example/` + strings.Repeat(
+		"path/",
+		60,
+	) + `</p>`,
+	`<p dir="rtl">مرحبا بكم، هذا عرض خاص لكم من متجرنا</p><dl><dt>Term</dt><dd>What it ` +
+		`is</dd></dl><center><font size="5" color="#aa0000">Sale</font></center><p style="padding:10px 20px;border:2px solid ` +
+		`#ccc;background:#fafafa">Boxed <span style="padding:0 8px;background:#ffd">marked</span> text</p>`,
+	`<table width="100%"><tr><td width="90%">wide</td><td>` + strings.Repeat(
+		"narrow words ",
+		8,
+	) + `</td></tr></table><table><tr><td width="200">a</td><td width="300">b</td><td width="400">c and more words</td></tr></table>`,
 }
 
 // made is a random mail of what can stay, as hard to lay out as possible.
 func made(r *rand.Rand) string {
 	pick := func(list ...string) string { return list[r.IntN(len(list))] }
 	words := func() string {
-		return strings.TrimSpace(strings.Repeat(pick("word ", "Wider Words ", "한국어 ", "MMMMMMMMMMMMMMMMMMMM ", "a", "i l ", "x\u00a0y\u00a0"), 1+r.IntN(12)))
+		return strings.TrimSpace(
+			strings.Repeat(pick("word ", "Wider Words ", "한국어 ", "MMMMMMMMMMMMMMMMMMMM ", "a", "i l ", "x\u00a0y\u00a0"), 1+r.IntN(12)),
+		)
 	}
 	style := func() string {
 		var list []string
 		for range r.IntN(4) {
-			list = append(list, pick("padding:60px", "padding:12px 30px", "padding-left:60px", "margin:60px", "margin:0 0 40px", "border:20px solid #ccc", "font-size:8px", "font-size:40px", "font-size:72px", "line-height:1", "line-height:3",
-				"letter-spacing:3px", "letter-spacing:-.5px", "width:1200px", "width:30%", "max-width:100px", "height:300px", "font-family:courier new", "font-family:verdana", "font-weight:bold", "white-space:pre-wrap", "text-align:right",
-				"background-color:#eee", "border-radius:30px", "list-style-type:none", "text-transform:uppercase", "border-spacing:20px", "vertical-align:bottom"))
+			list = append(
+				list,
+				pick(
+					"padding:60px",
+					"padding:12px 30px",
+					"padding-left:60px",
+					"margin:60px",
+					"margin:0 0 40px",
+					"border:20px solid #ccc",
+					"font-size:8px",
+					"font-size:40px",
+					"font-size:72px",
+					"line-height:1",
+					"line-height:3",
+					"letter-spacing:3px",
+					"letter-spacing:-.5px",
+					"width:1200px",
+					"width:30%",
+					"max-width:100px",
+					"height:300px",
+					"font-family:courier new",
+					"font-family:verdana",
+					"font-weight:bold",
+					"white-space:pre-wrap",
+					"text-align:right",
+					"background-color:#eee",
+					"border-radius:30px",
+					"list-style-type:none",
+					"text-transform:uppercase",
+					"border-spacing:20px",
+					"vertical-align:bottom",
+				),
+			)
 		}
 		return strings.Join(list, ";")
 	}
@@ -83,7 +147,8 @@ func made(r *rand.Rand) string {
 		}
 		var b strings.Builder
 		for range 1 + r.IntN(3) {
-			switch name := pick("p", "div", "b", "span", "font", "h1", "h3", "h6", "ul", "ol", "blockquote", "pre", "table", "table", "small", "sub", "sup", "code", "br", "hr", "dl", "center", "a", "text"); name {
+			switch name := pick("p", "div", "b", "span", "font", "h1", "h3", "h6", "ul", "ol", "blockquote", "pre", "table", "table", "small",
+				"sub", "sup", "code", "br", "hr", "dl", "center", "a", "text"); name {
 			case "text":
 				b.WriteString(words() + " ")
 			case "br", "hr":
@@ -97,11 +162,27 @@ func made(r *rand.Rand) string {
 			case "font":
 				fmt.Fprintf(&b, `<font size="%d" face="%s">%s</font>`, 1+r.IntN(7), pick("Arial", "Courier New", "Georgia"), write(depth-1))
 			case "table":
-				fmt.Fprintf(&b, `<table style="%s" width="%s" cellpadding="%d" cellspacing="%d" border="%d">`, style(), pick("100%", "600", "40%", ""), r.IntN(30), r.IntN(20), r.IntN(3))
+				fmt.Fprintf(
+					&b,
+					`<table style="%s" width="%s" cellpadding="%d" cellspacing="%d" border="%d">`,
+					style(),
+					pick("100%", "600", "40%", ""),
+					r.IntN(30),
+					r.IntN(20),
+					r.IntN(3),
+				)
 				for range 1 + r.IntN(3) {
 					fmt.Fprintf(&b, "<tr>")
 					for range 1 + r.IntN(4) {
-						fmt.Fprintf(&b, `<td style="%s" width="%s" colspan="%d" height="%d">%s</td>`, style(), pick("", "", "10%", "80%", "300", "20"), 1+r.IntN(3), r.IntN(2)*r.IntN(200), write(depth-1-r.IntN(2)))
+						fmt.Fprintf(
+							&b,
+							`<td style="%s" width="%s" colspan="%d" height="%d">%s</td>`,
+							style(),
+							pick("", "", "10%", "80%", "300", "20"),
+							1+r.IntN(3),
+							r.IntN(2)*r.IntN(200),
+							write(depth-1-r.IntN(2)),
+						)
 					}
 					b.WriteString("</tr>")
 				}
@@ -119,7 +200,8 @@ func made(r *rand.Rand) string {
 const seeing = `(frame) => {
 	const doc = frame.contentDocument, view = frame.contentWindow, out = [];
 	const rgb = (c) => (c.match(/[\d.]+/g) ?? []).map(Number);
-	const light = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((s, v, i) => s + v * [.2126, .7152, .0722][i], 0);
+	const light = ([r, g, b]) => [r, g, b].map((v) => v / 255).map((v) => v <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4).reduce((s,
+		v, i) => s + v * [.2126, .7152, .0722][i], 0);
 	const walker = doc.createTreeWalker(doc.body, NodeFilter.SHOW_TEXT);
 	let last = null;
 	for (let n; (n = walker.nextNode());) {
@@ -128,13 +210,17 @@ const seeing = `(frame) => {
 		const say = (problem) => out.push(problem + ": " + text.slice(0, 40));
 		const el = n.parentElement, style = view.getComputedStyle(el);
 		const range = doc.createRange();
-		range.selectNodeContents(n);
-		const boxes = [...range.getClientRects()].filter((b) => b.width > 0 && b.height > 0);
+		// Spaces that are kept may hang over the end of a line: then its words alone count.
+		const words = style.whiteSpace.startsWith("pre") ? [...n.data.matchAll(/\S+/g)] : [{ index: 0, 0: n.data }];
+		const boxes = words.flatMap((w) => { range.setStart(n, w.index); range.setEnd(n, w.index + w[0].length);
+			return [...range.getClientRects()]; }).filter((b) => b.width > 0 && b.height > 0);
 		if (boxes.length === 0) { say("it has no place"); continue; }
-		if (style.visibility !== "visible" || !el.checkVisibility({ opacityProperty: true, visibilityProperty: true, contentVisibilityAuto: true })) say("it is not visible");
+		if (style.visibility !== "visible" || !el.checkVisibility({ opacityProperty: true, visibilityProperty: true,
+			contentVisibilityAuto: true })) say("it is not visible");
 		if (parseFloat(style.fontSize) < 6.4) say("its font has " + style.fontSize);
 		let back = [255, 255, 255];
-		for (let e = el; e; e = e.parentElement) { const c = rgb(view.getComputedStyle(e).backgroundColor); if (c.length < 4 || c[3] > 0) { back = c; break; } }
+		for (let e = el; e; e = e.parentElement) { const c = rgb(view.getComputedStyle(e).backgroundColor);
+			if (c.length < 4 || c[3] > 0) { back = c; break; } }
 		const [a, b] = [light(rgb(style.color)), light(back)], contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
 		if (contrast < 1.5) say("faint");
 		for (const box of boxes) {
@@ -143,7 +229,7 @@ const seeing = `(frame) => {
 			if (box.bottom > view.innerHeight + 1) say("below");
 		}
 		const box = boxes[0], x = box.left + Math.min(box.width / 2, 5), y = box.top + box.height / 2;
-		if (x > 0 && y > 0 && x < view.innerWidth && y < view.innerHeight) {
+		if (x > 0 && y > 0 && x < view.innerWidth && y < Math.min(view.innerHeight, 1500)) {
 			const top = doc.elementFromPoint(x, y);
 			if (top && !top.contains(el) && !el.contains(top)) say("it is covered by <" + top.tagName + ">");
 		}
@@ -155,34 +241,46 @@ const seeing = `(frame) => {
 	return out;
 }`
 
-// gallery shows documents in frames of a page, many at once.
+// gallery shows documents in frames of a page, many at once, with the script that measures the previews of the console.
 type gallery struct {
-	mu    sync.Mutex
-	pages []string
-	// frames are what the page shows: documents by their number, with the width and height of their frames.
-	frames [][3]int
+	measuring []byte
+	mu        sync.Mutex
+	pages     []string
+	// frames are the documents that the page shows, by their number, and width is that of each frame.
+	frames []int
+	width  int
 }
 
 func (g *gallery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if r.URL.Path == "/seen.js" {
+		w.Header().Set("Content-Type", "text/javascript")
+		_, _ = w.Write(g.measuring)
+		return
+	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	var i int
 	if _, err := fmt.Sscanf(r.URL.Path, "/%d", &i); err == nil {
-		// The policy of a preview, but for the sandbox: the page has to look into the frame.
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:")
+		w.Header().Set("Content-Security-Policy", "sandbox allow-same-origin; default-src 'none'; style-src 'unsafe-inline'; img-src data:")
 		_, _ = w.Write([]byte(g.pages[i]))
 		return
 	}
-	fmt.Fprint(w, "<!doctype html><title>Gallery</title><body>")
-	for _, f := range g.frames {
-		fmt.Fprintf(w, `<iframe src="/%d" style="border:0;width:%dpx;height:%dpx"></iframe>`, f[0], f[1], f[2])
+	fmt.Fprint(w, `<!doctype html><title>Gallery</title><script src="/seen.js"></script><body>`)
+	for _, i := range g.frames {
+		fmt.Fprintf(
+			w,
+			`<div><iframe class="preview" sandbox="allow-same-origin" src="/%d" style="border:0;width:%dpx"></iframe></div>`,
+			i,
+			g.width,
+		)
 	}
 }
 
-// TestEveryWordCanBeSeen lays the mails out in a browser, in a narrow window and in a wide one: whatever
+// TestEveryWordCanBeSeen lays the mails out in a browser, at the width of a phone and at that of a desk: whatever
 // somebody has tried, each of their words stands where it is read, is not covered, and can be told
-// from what is behind it, or the reviewer is told; and a mail that is taken to fit into its frame does.
+// from what is behind it, or the reviewer is told; and where a part of a mail lies outside of its frame both the page
+// and, on a desk, the flag of the mail say so.
 func TestEveryWordCanBeSeen(t *testing.T) {
 	t.Parallel()
 	list := mailBodies(t)
@@ -191,8 +289,11 @@ func TestEveryWordCanBeSeen(t *testing.T) {
 		list = append(list, vector{fmt.Sprint("made/", i), made(random)})
 	}
 	list = some(list)
-	head := documentOf(t)
-	g := &gallery{}
+	script, err := os.ReadFile(filepath.Join(hubtest.Root(t), "services/review-control/console/assets/seen.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &gallery{measuring: script}
 	type entry struct {
 		name, clean string
 		v           body.View
@@ -200,60 +301,64 @@ func TestEveryWordCanBeSeen(t *testing.T) {
 	var entries []entry
 	for _, v := range list {
 		clean, _ := markup.Mail().Clean(v.text)
-		entries = append(entries, entry{v.name, clean, body.Read(clean, true, body.Page{Color: markup.Color{R: 0x1b, G: 0x1b, B: 0x1b}, Background: markup.Color{R: 255, G: 255, B: 255},
-			FontSize: markup.MailFontSize, Margin: 16, LineHeight: 1.5})})
-		g.pages = append(g.pages, body.Shown(head+clean+"\n</body></html>\n"))
+		entries = append(entries, entry{v.name, clean, body.Read(clean, true)})
+		g.pages = append(g.pages, body.Shown(body.Document(clean)))
 	}
 	server := httptest.NewServer(g)
 	defer server.Close()
 	p := newPage(t, server.URL)
 	p.restless = true
-	fitting, loose := map[int]int{}, 0.0
-	for w, width := range []int{body.Narrow, body.Wide} {
-		for chunk := range slices.Chunk(slices.Collect(maps.Keys(asMap(entries))), 60) {
-			slices.Sort(chunk)
+	large := func(v body.View) bool { return v.Size.Width > body.Desk || v.Size.Height > 2400 } // as review-control has it
+	whole, flagged := map[int]int{}, 0
+	for _, width := range []int{280, body.Desk} {
+		for chunk := range slices.Chunk(slices.Sorted(maps.Keys(asMap(entries))), 60) {
 			g.mu.Lock()
-			g.frames = nil
-			for _, i := range chunk {
-				height := entries[i].v.Room[w]
-				if height == 0 || height > 1500 {
-					height = 1500
-				}
-				g.frames = append(g.frames, [3]int{i, width, height})
-			}
+			g.frames, g.width = chunk, width
 			g.mu.Unlock()
 			p.openForeign(server.URL + "/")
-			var problems [][]string
+			var seen []struct {
+				Problems []string
+				Whole    bool
+			}
 			p.Evaluate(`(async () => {
-				while (document.readyState === "loading") await new Promise((wait) => setTimeout(wait, 10));
-				const frames = [...document.querySelectorAll("iframe")];
-				await Promise.all(frames.map((f) => new Promise((done) => { const ready = () => f.contentDocument?.URL.startsWith("http") && f.contentDocument.readyState === "complete" ? done() : setTimeout(ready, 10); ready(); })));
-				return frames.map((f) => { f.scrollIntoView(); return (`+seeing+`)(f); });
-			})()`, &problems)
-			if len(problems) != len(chunk) {
-				t.Fatalf("%d of %d mails were looked at", len(problems), len(chunk))
+				while (document.readyState !== "complete") await new Promise((wait) => setTimeout(wait, 10));
+				return [...document.querySelectorAll("iframe")].map((f) => { f.scrollIntoView();
+					return { Problems: (`+seeing+`)(f), Whole: hubSeen.whole(f) }; });
+			})()`, &seen)
+			if len(seen) != len(chunk) {
+				t.Fatalf("%d of %d mails were looked at", len(seen), len(chunk))
 			}
 			for j, i := range chunk {
 				e := entries[i]
-				fits := e.v.Room[w] > 0 && e.v.Room[w] <= 1500
-				if fits {
-					fitting[w]++
-					loose += float64(e.v.Room[w])
+				if seen[j].Whole {
+					whole[width]++
+				} else if width == body.Desk && !large(e.v) {
+					t.Errorf("%s is not whole on a desk, and has no flag: %v, %v\n%.600s", e.name, e.v.Size, seen[j].Problems, e.clean)
 				}
-				for _, problem := range slices.Compact(problems[j]) {
-					if !fits && (strings.HasPrefix(problem, "beside") || strings.HasPrefix(problem, "below")) || e.v.Flagged() && strings.HasPrefix(problem, "faint") {
+				if width == body.Desk && large(e.v) {
+					flagged++
+				}
+				for _, problem := range slices.Compact(seen[j].Problems) {
+					outside := strings.HasPrefix(problem, "beside") || strings.HasPrefix(problem, "below")
+					if outside && !seen[j].Whole || e.v.Flagged() && strings.HasPrefix(problem, "faint") {
 						continue
 					}
-					t.Errorf("%s at %d pixels, with room for %v: %s\n%.600s", e.name, width, e.v.Room, problem, e.clean)
+					t.Errorf("%s at %d pixels, taken for %v: %s\n%.600s", e.name, width, e.v.Size, problem, e.clean)
 					break
 				}
 			}
 		}
 	}
-	t.Logf("of %d mails %d fit into a narrow frame, %d into a wide one, of %.0f pixels on the average", len(entries), fitting[0], fitting[1], loose/float64(fitting[0]+fitting[1]))
+	t.Logf(
+		"of %d mails %d are whole on a phone, %d on a desk, and %d have a flag for being long or wide",
+		len(entries),
+		whole[280],
+		whole[body.Desk],
+		flagged,
+	)
 	for _, e := range entries {
-		if strings.HasPrefix(e.name, "usual/") && e.v.Flagged() {
-			t.Errorf("%s is flagged: %v", e.name, e.v.Told)
+		if strings.HasPrefix(e.name, "usual/") && (e.v.Flagged() || large(e.v)) {
+			t.Errorf("%s is flagged: %v %v", e.name, e.v.Warnings, e.v.Size)
 		}
 	}
 }
@@ -266,25 +371,6 @@ func asMap[T any](list []T) map[int]T {
 	return m
 }
 
-// documentOf is what stands in front of a mail's body, as review-control has it.
-func documentOf(t testing.TB) string {
-	t.Helper()
-	source, err := os.ReadFile(filepath.Join(hubtest.Root(t), "services/review-control/render.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, block, _ := strings.Cut(string(source), "documentHead = ")
-	block, _, _ = strings.Cut(block, "documentFoot")
-	var b strings.Builder
-	for _, part := range regexp.MustCompile("`[^`]*`|\"(?:[^\"\\\\]|\\\\.)*\"").FindAllString(block, -1) {
-		b.WriteString(strings.ReplaceAll(strings.Trim(part, "`\""), `\n`, "\n"))
-	}
-	if !strings.HasSuffix(b.String(), ">\n") || !strings.HasPrefix(b.String(), "<!doctype html>") {
-		t.Fatalf("the head of a mail is %q", b.String())
-	}
-	return b.String()
-}
-
 // TestShownIsSent takes mails through the whole stack: what the frame of a page shows is, byte for byte, the
 // HTML that the mail server got, and the same to the eye.
 func TestShownIsSent(t *testing.T) {
@@ -293,7 +379,13 @@ func TestShownIsSent(t *testing.T) {
 	ada := s.person("Ada Lovelace", "reviewer")
 	list := mailBodies(t)
 	list = some(slices.DeleteFunc(list, func(v vector) bool { return len(v.name)%4 != 0 && !strings.HasPrefix(v.name, "usual") }))
-	id := s.queued(t, s.draft(t, draftOptions{targets: len(list), madeUp: true, each: func(i int, target map[string]any) { target["body"] = list[i].text }}))
+	id := s.queued(
+		t,
+		s.draft(
+			t,
+			draftOptions{targets: len(list), madeUp: true, each: func(i int, target map[string]any) { target["body"] = list[i].text }},
+		),
+	)
 	p := s.signedIn(t, ada, "/drafts/"+id)
 	p.hostile, p.restless = true, true
 	shown := make([]string, len(list))
@@ -307,7 +399,9 @@ func TestShownIsSent(t *testing.T) {
 			};
 		})()`, id, i), &f)
 		shown[i] = f.Frame
-		if status := p.post(attempt{path: "/drafts/" + id + "/decide", body: "choice=approved&target=" + strings.ReplaceAll(f.Target, ":", "%3A")}); status >= 400 {
+		if status := p.post(
+			attempt{path: "/drafts/" + id + "/decide", body: "choice=approved&target=" + strings.ReplaceAll(f.Target, ":", "%3A")},
+		); status >= 400 {
 			t.Fatalf("%s (%d): the decision answers %d", list[i].name, i, status)
 		}
 	}

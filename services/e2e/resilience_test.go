@@ -45,7 +45,13 @@ func TestKillUnderLoad(t *testing.T) {
 	for range 8 {
 		wg.Go(func() {
 			for ctx.Err() == nil {
-				r, err := s.send(context.Background(), s.url, "POST", "/api/tools/execute_read_sql", `{"sql":"SELECT * FROM campaign ORDER BY campaign_id","limit":200}`)
+				r, err := s.send(
+					context.Background(),
+					s.url,
+					"POST",
+					"/api/tools/execute_read_sql",
+					`{"sql":"SELECT * FROM campaign ORDER BY campaign_id","limit":200}`,
+				)
 				code := r.Error.Code
 				switch {
 				case err != nil:

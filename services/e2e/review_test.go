@@ -33,7 +33,8 @@ func TestReview(t *testing.T) {
 		var d listed
 		hubtest.Eventually(t, fmt.Sprintf("%s: %d pending, %d approved, %d rejected", status, pending, approved, rejected), func() bool {
 			d = s.listed(t, id)
-			return d.Status == status && d.Decisions.Pending == pending && d.Decisions.Approved == approved && d.Decisions.Rejected == rejected
+			return d.Status == status && d.Decisions.Pending == pending && d.Decisions.Approved == approved &&
+				d.Decisions.Rejected == rejected
 		})
 	}
 
@@ -211,7 +212,8 @@ func TestReview(t *testing.T) {
 		p.Press("?")
 		p.Sees("Approve the mail")
 		p.Press(kb.Escape)
-		for _, step := range []struct{ key, at string }{{"j", "t-1"}, {"k", "t-0"}, {"k", "t-0"}, {"a", "t-1"}, {"r", "t-2"}, {"j", "t-3"}, {"j", "t-3"}} {
+		for _, step := range []struct{ key, at string }{{"j", "t-1"}, {"k", "t-0"}, {"k", "t-0"}, {"a", "t-1"}, {"r", "t-2"}, {"j", "t-3"},
+			{"j", "t-3"}} {
 			p.Press(step.key)
 			p.eventually(step.key+" leads to "+step.at, func() bool { return p.at() == step.at })
 		}
@@ -230,10 +232,15 @@ func TestReview(t *testing.T) {
 		for range 80 {
 			p.Press(kb.Tab)
 			var at string
-			p.Evaluate("document.activeElement.ariaLabel || document.activeElement.innerText?.trim() || document.activeElement.name || document.activeElement.tagName", &at)
+			p.Evaluate(
+				"document.activeElement.ariaLabel || document.activeElement.innerText?.trim() "+
+					"|| document.activeElement.name || document.activeElement.tagName",
+				&at,
+			)
 			reached[at] = true
 		}
-		for _, name := range []string{"Approve", "Reject", "Approve shown", "Note and reason", "Filter and search", "IFRAME", "Undo", "Cancel draft", "Sign out", "Shortcuts"} {
+		for _, name := range []string{"Approve", "Reject", "Approve shown", "Note and reason", "Filter and search", "IFRAME", "Undo",
+			"Cancel draft", "Sign out", "Shortcuts"} {
 			if !reached[name] {
 				t.Errorf("Tab does not reach %q", name)
 			}
@@ -330,7 +337,8 @@ func TestReview(t *testing.T) {
 		}
 		p.Button("Approve").In(p.Target(0)).Click()
 		p.Target(0).Shows("Approved")
-		for _, path := range []string{"/drafts/999999", "/drafts/x", "/drafts/" + id + "/targets/99", "/drafts/" + id + "/targets/-1", "/drafts/" + id + "/targets/0/preview/x"} {
+		for _, path := range []string{"/drafts/999999", "/drafts/x", "/drafts/" + id + "/targets/99", "/drafts/" + id + "/targets/-1",
+			"/drafts/" + id + "/targets/0/preview/x"} {
 			if status := p.Open(path); status != http.StatusNotFound {
 				t.Errorf("%s answers %d", path, status)
 			}
@@ -349,7 +357,14 @@ func TestReview(t *testing.T) {
 	t.Run("suppression list", func(t *testing.T) {
 		p := s.signedIn(t, ada, "/admin/suppressions")
 		file := filepath.Join(t.TempDir(), "leavers.csv")
-		if err := os.WriteFile(file, []byte("\ufeffemail;reason\nkim@leavers.example;\"asked; by post\"\nKIM@leavers.example;again\nno address;x\n;empty\n\"open\nlee@leavers.example;\n<script>alert(1)</script>@x;y\n"), 0o644); err != nil {
+		if err := os.WriteFile(
+			file,
+			[]byte(
+				"\ufeffemail;reason\nkim@leavers.example;\"asked; by post\"\nKIM@leavers.example;again\nno "+
+					"address;x\n;empty\n\"open\nlee@leavers.example;\n<script>alert(1)</script>@x;y\n",
+			),
+			0o644,
+		); err != nil {
 			t.Fatal(err)
 		}
 		p.role("CSV file", false, "button", "textbox").Upload(file)
@@ -390,6 +405,14 @@ func TestReview(t *testing.T) {
 // post sends a form from within the page, with the session that the page has.
 func (p *page) post(a attempt) (status int) {
 	p.t.Helper()
-	p.Evaluate(fmt.Sprintf("fetch(%q, {method: 'POST', body: %q, headers: {'Content-Type': 'application/x-www-form-urlencoded'}, redirect: 'manual'}).then(async (r) => { await r.text().catch(() => {}); return r.status || 303; })", a.path, a.body), &status)
+	p.Evaluate(
+		fmt.Sprintf(
+			"fetch(%q, {method: 'POST', body: %q, headers: {'Content-Type': 'application/x-www-form-urlencoded'}, redirect: "+
+				"'manual'}).then(async (r) => { await r.text().catch(() => {}); return r.status || 303; })",
+			a.path,
+			a.body,
+		),
+		&status,
+	)
 	return status
 }

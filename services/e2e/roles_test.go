@@ -32,9 +32,12 @@ var bounded = regexp.MustCompile(`^lock_timeout=([1-9]|10)s$`)
 func TestFunctionsOfTheOwner(t *testing.T) {
 	t.Parallel()
 	conn := migrated(t)
-	rows, err := conn.Query(t.Context(), `SELECT p.oid::regprocedure::text, p.prosecdef, p.prorettype = 'trigger'::regtype, coalesce(p.proconfig, '{}'),
+	rows, err := conn.Query(
+		t.Context(),
+		`SELECT p.oid::regprocedure::text, p.prosecdef, p.prorettype = 'trigger'::regtype, coalesce(p.proconfig, '{}'),
 		EXISTS (SELECT FROM aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) WHERE grantee = 0)
-		FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1`)
+		FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +87,9 @@ func TestRolesHoldTheirOwn(t *testing.T) {
 		}
 		return found
 	}
-	roles := list(`SELECT rolname::text FROM pg_roles WHERE pg_has_role(rolname, 'hub_service', 'MEMBER') AND NOT rolsuper AND rolname <> 'hub_service'`)
+	roles := list(
+		`SELECT rolname::text FROM pg_roles WHERE pg_has_role(rolname, 'hub_service', 'MEMBER') AND NOT rolsuper AND rolname <> 'hub_service'`,
+	)
 	for _, service := range append(slices.Clone(services), "gateway") {
 		if !slices.Contains(roles, postgres.ServiceRole(service)) {
 			t.Errorf("%s is none of the services' roles %v", postgres.ServiceRole(service), roles)
@@ -93,25 +98,44 @@ func TestRolesHoldTheirOwn(t *testing.T) {
 	for _, role := range roles {
 		schema := strings.TrimPrefix(role, "hub_")
 		for what, sql := range map[string]string{
-			"is more than a log-in": `SELECT rolname::text FROM pg_roles WHERE rolname = $1 AND (rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls)`,
-			"is a member of":        `SELECT rolname::text FROM pg_roles WHERE pg_has_role($1, oid, 'MEMBER') AND rolname NOT IN ($1, 'hub_service')`,
-			"owns":                  `SELECT c.oid::regclass::text FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE r.rolname = $1`,
-			"may make things in":    `SELECT nspname::text FROM pg_namespace WHERE has_schema_privilege($1, oid, 'CREATE')`,
-			"may make things of":    `SELECT datname::text FROM pg_database WHERE datname = current_database() AND (has_database_privilege($1, oid, 'TEMPORARY') OR has_database_privilege($1, oid, 'CREATE'))`,
-			"may truncate, refer to or fire at": `SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
-				AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_%' AND has_table_privilege($1, c.oid, 'TRUNCATE, REFERENCES, TRIGGER')`,
+			"is more than a log-in": `SELECT rolname::text FROM pg_roles WHERE rolname = $1 ` +
+				`AND (rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls)`,
+			"is a member of": `SELECT rolname::text FROM pg_roles WHERE pg_has_role($1, oid, 'MEMBER') AND rolname NOT IN ($1, ` +
+				`'hub_service')`,
+			"owns":               `SELECT c.oid::regclass::text FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner WHERE r.rolname = $1`,
+			"may make things in": `SELECT nspname::text FROM pg_namespace WHERE has_schema_privilege($1, oid, 'CREATE')`,
+			"may make things of": `SELECT datname::text FROM pg_database WHERE datname = current_database() AND (has_database_privilege($1, ` +
+				`oid, 'TEMPORARY') OR has_database_privilege($1, oid, 'CREATE'))`,
+			"may truncate, refer to or fire at": `SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+				WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+				AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_%' AND has_table_privilege($1, c.oid,
+					'TRUNCATE, REFERENCES, TRIGGER')`,
 		} {
 			if found := list(sql, role); len(found) > 0 {
 				t.Errorf("%s %s %v", role, what, found)
 			}
 		}
-		abroad := list(`SELECT c.oid::regclass || '.' || a.attname || ' ' || p FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped,
-			unnest(ARRAY['SELECT', 'INSERT', 'UPDATE']) p WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog', 'information_schema', $2) AND n.nspname NOT LIKE 'pg\_%'
-			AND has_column_privilege($1, c.oid, a.attnum, p) ORDER BY 1`, role, schema)
-		abroad = append(abroad, list(`SELECT c.oid::regclass || ' DELETE' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v')
-			AND n.nspname NOT IN ('pg_catalog', 'information_schema', $2) AND n.nspname NOT LIKE 'pg\_%' AND has_table_privilege($1, c.oid, 'DELETE')`, role, schema)...)
+		abroad := list(
+			`SELECT c.oid::regclass || '.' || a.attname || ' ' || p FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+				JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped,
+			unnest(ARRAY['SELECT', 'INSERT', 'UPDATE']) p WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f') AND n.nspname NOT IN ('pg_catalog',
+				'information_schema', $2) AND n.nspname NOT LIKE 'pg\_%'
+			AND has_column_privilege($1, c.oid, a.attnum, p) ORDER BY 1`,
+			role,
+			schema,
+		)
+		abroad = append(
+			abroad,
+			list(
+				`SELECT c.oid::regclass || ' DELETE' FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v')
+			AND n.nspname NOT IN ('pg_catalog', 'information_schema', $2) AND n.nspname NOT LIKE 'pg\_%' AND has_table_privilege($1, c.oid,
+				'DELETE')`,
+				role,
+				schema,
+			)...)
 		var appends []string
-		for _, column := range []string{"at", "count", "credential_id", "detail", "external_user_id", "id", "input_hash", "outcome", "request_id", "service", "took_ms", "tool", "trace_id"} {
+		for _, column := range []string{"at", "count", "credential_id", "detail", "external_user_id", "id", "input_hash", "outcome",
+			"request_id", "service", "took_ms", "tool", "trace_id"} {
 			appends = append(appends, fmt.Sprintf("audit.calls.%s INSERT", column))
 		}
 		slices.Sort(abroad)
@@ -127,18 +151,27 @@ func TestTheAuditLogsReader(t *testing.T) {
 	t.Parallel()
 	conn := migrated(t)
 	for what, sql := range map[string]string{
-		"is more than a log-in, or a member": `SELECT rolname::text FROM pg_roles WHERE rolname = $1 AND (rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls)
+		"is more than a log-in, or a member": `SELECT rolname::text FROM pg_roles WHERE rolname = $1
+			AND (rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls)
 			UNION ALL SELECT rolname::text FROM pg_roles WHERE pg_has_role($1, oid, 'MEMBER') AND rolname <> $1`,
-		"may make things": `SELECT nspname::text FROM pg_namespace WHERE has_schema_privilege($1, oid, 'CREATE') UNION ALL SELECT datname::text FROM pg_database
+		"may make things": `SELECT nspname::text FROM pg_namespace WHERE has_schema_privilege($1, oid, 'CREATE') UNION ALL
+			SELECT datname::text FROM pg_database
 			WHERE datname = current_database() AND (has_database_privilege($1, oid, 'TEMPORARY') OR has_database_privilege($1, oid, 'CREATE'))`,
-		"may change, or read elsewhere": `SELECT c.oid::regclass || '.' || a.attname || ' ' || p FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-			JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'REFERENCES']) p
-			WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_%'
+		"may change, or read elsewhere": `SELECT c.oid::regclass || '.' || a.attname || ' ' || p FROM pg_class c JOIN pg_namespace n
+			ON n.oid = c.relnamespace
+			JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped, unnest(ARRAY['SELECT', 'INSERT', 'UPDATE',
+				'REFERENCES']) p
+			WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND n.nspname NOT IN ('pg_catalog', 'information_schema')
+				AND n.nspname NOT LIKE 'pg\_%'
 			AND has_column_privilege($1, c.oid, a.attnum, p) AND NOT (n.nspname = 'audit' AND p = 'SELECT')`,
-		"may delete": `SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
-			AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_%' AND has_table_privilege($1, c.oid, 'DELETE, TRUNCATE, TRIGGER')`,
-		"may call": `SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname NOT IN ('pg_catalog', 'information_schema')
-			AND has_function_privilege($1, p.oid, 'EXECUTE') AND p.oid NOT IN ('audit.roll_up()'::regprocedure, 'audit.expire()'::regprocedure, 'audit.extend()'::regprocedure)`,
+		"may delete": `SELECT c.oid::regclass::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r',
+			'p', 'v', 'm', 'f')
+			AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\_%' AND has_table_privilege($1, c.oid,
+				'DELETE, TRUNCATE, TRIGGER')`,
+		"may call": `SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+			WHERE n.nspname NOT IN ('pg_catalog', 'information_schema')
+			AND has_function_privilege($1, p.oid, 'EXECUTE') AND p.oid NOT IN ('audit.roll_up()'::regprocedure, 'audit.expire()'::regprocedure,
+				'audit.extend()'::regprocedure)`,
 	} {
 		rows, err := conn.Query(t.Context(), sql, postgres.AuditReader)
 		if err != nil {

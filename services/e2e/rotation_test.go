@@ -110,7 +110,11 @@ func (l *load) run(ctx context.Context, session credential, segment string, to c
 	// A token is good once, so that each attempt has its own.
 	app := func(id string) func() map[string]string {
 		return func() map[string]string {
-			return map[string]string{"Authorization": "Bearer " + l.x.token(shopUser), "Content-Type": "application/json", "Idempotency-Key": id}
+			return map[string]string{
+				"Authorization":   "Bearer " + l.x.token(shopUser),
+				"Content-Type":    "application/json",
+				"Idempotency-Key": id,
+			}
 		}
 	}
 	var wg sync.WaitGroup
@@ -136,10 +140,32 @@ func (l *load) run(ctx context.Context, session credential, segment string, to c
 		whole := context.WithoutCancel(ctx)
 		for i := 0; ctx.Err() == nil; i++ {
 			subject := fmt.Sprint("offer ", i)
-			saved := l.ask(whole, "write", http.StatusOK, "POST", "/api/tools/save_message_draft", fmt.Sprintf(`{"segmentId":%q,"name":"n","subjectTemplate":%q,"bodyTemplate":"b","targets":[{"externalId":%d,"toEmail":%q,"toName":"x"}]}`,
-				segment, subject, to.Partner, to.Email), keyed(fmt.Sprint("save ", i)))
+			saved := l.ask(
+				whole,
+				"write",
+				http.StatusOK,
+				"POST",
+				"/api/tools/save_message_draft",
+				fmt.Sprintf(
+					`{"segmentId":%q,"name":"n","subjectTemplate":%q,"bodyTemplate":"b","targets":[{"externalId":%d,"toEmail":%q,"toName":"x"}]}`,
+					segment,
+					subject,
+					to.Partner,
+					to.Email,
+				),
+				keyed(fmt.Sprint("save ", i)),
+			)
 			id := part(saved, `"draft_id":"`, `"`)
-			if id == "" || l.ask(whole, "queue", http.StatusOK, "POST", "/api/tools/queue_for_review", fmt.Sprintf(`{"draftId":%q}`, id), keyed(fmt.Sprint("queue ", i))) == "" {
+			if id == "" ||
+				l.ask(
+					whole,
+					"queue",
+					http.StatusOK,
+					"POST",
+					"/api/tools/queue_for_review",
+					fmt.Sprintf(`{"draftId":%q}`, id),
+					keyed(fmt.Sprint("queue ", i)),
+				) == "" {
 				continue
 			}
 			shown := shownTarget.FindStringSubmatch(l.ask(whole, "review", http.StatusOK, "GET", "/drafts/"+id+"/targets/0", "", person))
@@ -150,7 +176,16 @@ func (l *load) run(ctx context.Context, session credential, segment string, to c
 				continue
 			}
 			form := url.Values{"target": {shown[1]}, "choice": {"approved"}}.Encode()
-			if before := l.counts()["decide"]; l.ask(whole, "decide", http.StatusSeeOther, "POST", "/drafts/"+id+"/decide", form, person) != "" || l.counts()["decide"] > before {
+			if before := l.counts()["decide"]; l.ask(
+				whole,
+				"decide",
+				http.StatusSeeOther,
+				"POST",
+				"/drafts/"+id+"/decide",
+				form,
+				person,
+			) != "" ||
+				l.counts()["decide"] > before {
 				l.approved = append(l.approved, subject)
 			}
 		}
@@ -189,7 +224,12 @@ func TestReleasesAndKeysRollUnderLoad(t *testing.T) {
 	var segment struct {
 		ID string `json:"segment_id"`
 	}
-	s.must(t, "create_segment", map[string]any{"name": "n", "kind": "partner", "targets": []map[string]any{{"externalId": to.Partner, "snapshot": to.Brand}}}, &segment)
+	s.must(
+		t,
+		"create_segment",
+		map[string]any{"name": "n", "kind": "partner", "targets": []map[string]any{{"externalId": to.Partner, "snapshot": to.Brand}}},
+		&segment,
+	)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	work := &load{x: x, good: map[string]int{}}
@@ -276,7 +316,11 @@ func TestReleasesAndKeysRollUnderLoad(t *testing.T) {
 		s.start(name)
 		s.ready(name)
 	}
-	if r := s.call("get_brand", `{"brandId":1}`); r.Error.Code != "E_DB" || r.status != http.StatusServiceUnavailable || strings.Contains(r.raw, "token") {
+	if r := s.call(
+		"get_brand",
+		`{"brandId":1}`,
+	); r.Error.Code != "E_DB" || r.status != http.StatusServiceUnavailable ||
+		strings.Contains(r.raw, "token") {
 		t.Errorf("with a key that nobody believes: %s", r.raw)
 	}
 }

@@ -38,8 +38,19 @@ func (s *suite) ordersAt(environ []string) *localserver.Process {
 // ordersEnviron makes the store of the service that owns routes, and returns its environment.
 func (s *suite) ordersEnviron(t *testing.T, discovery []string) []string {
 	t.Helper()
-	environ := append([]string{"HUB_TEST_AS_PROGRAM=1", "HUB_WRITE_STORE_URL=" + s.store.URL("payments"), "HUB_MIGRATE_URL=" + s.store.OwnerURL, atOnce,
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "GOCOVERDIR=" + t.TempDir()}, append(discovery, callertest.Environ("payments", "payments", "gateway")...)...)
+	environ := append(
+		[]string{
+			"HUB_TEST_AS_PROGRAM=1",
+			"HUB_WRITE_STORE_URL=" + s.store.URL("payments"),
+			"HUB_MIGRATE_URL=" + s.store.OwnerURL,
+			atOnce,
+			"PATH=" + os.Getenv(
+				"PATH",
+			),
+			"HOME=" + t.TempDir(),
+			"GOCOVERDIR=" + t.TempDir(),
+		},
+		append(discovery, callertest.Environ("payments", "payments", "gateway")...)...)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -54,8 +65,11 @@ func (s *suite) ordersEnviron(t *testing.T, discovery []string) []string {
 		t.Fatal(err)
 	}
 	defer owner.Close(context.Background())
-	if _, err := owner.Exec(t.Context(), `CREATE TABLE payments.orders (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, amount bigint NOT NULL);
-		GRANT SELECT, INSERT ON payments.orders TO hub_payments`); err != nil {
+	if _, err := owner.Exec(
+		t.Context(),
+		`CREATE TABLE payments.orders (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, amount bigint NOT NULL);
+		GRANT SELECT, INSERT ON payments.orders TO hub_payments`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	return environ
@@ -85,11 +99,13 @@ func TestAServiceThatAppearsLater(t *testing.T) {
 	})
 
 	first := call("POST", "/v1/orders", `{"amount":11000}`, "Idempotency-Key", "once", "X-Request-Id", "req-of-an-order")
-	if first.status != 201 || first.header.Get("Location") != "/v1/orders/1" || string(first.Data) != `{"orderId":"1","amount":11000}` || strings.Contains(first.raw, `"tool"`) {
+	if first.status != 201 || first.header.Get("Location") != "/v1/orders/1" || string(first.Data) != `{"orderId":"1","amount":11000}` ||
+		strings.Contains(first.raw, `"tool"`) {
 		t.Fatalf("%d %v %s", first.status, first.header, first.raw)
 	}
 	again := call("POST", "/v1/orders", `{ "amount": 11000 }`, "Idempotency-Key", "once")
-	if again.status != 201 || string(again.Data) != string(first.Data) || again.header.Get("Idempotent-Replayed") != "true" || again.header.Get("Location") != first.header.Get("Location") {
+	if again.status != 201 || string(again.Data) != string(first.Data) || again.header.Get("Idempotent-Replayed") != "true" ||
+		again.header.Get("Location") != first.header.Get("Location") {
 		t.Errorf("replayed: %d %v %s", again.status, again.header, again.raw)
 	}
 	for what, c := range map[string]struct {
@@ -97,16 +113,17 @@ func TestAServiceThatAppearsLater(t *testing.T) {
 		status int
 		code   string
 	}{
-		"without a key":    {call("POST", "/v1/orders", `{"amount":1}`), 400, "E_VALIDATION"},
-		"another input":    {call("POST", "/v1/orders", `{"amount":2}`, "Idempotency-Key", "once"), 409, "E_IDEMPOTENCY"},
-		"no amount":        {call("POST", "/v1/orders", `{}`, "Idempotency-Key", "two"), 400, "E_VALIDATION"},
-		"one":              {call("GET", "/v1/orders/1", ""), 200, ""},
-		"none":             {call("GET", "/v1/orders/2", ""), 404, "E_NOT_FOUND"},
-		"no number":        {call("GET", "/v1/orders/x", ""), 400, "E_VALIDATION"},
-		"accepted":         {call("POST", "/v1/orders/1/redeliver", ``), 202, ""},
-		"see other":        {call("POST", "/v1/orders/latest", ``), 200, ""}, // net/http goes there with a GET
-		"nobody":           {call("GET", "/v1/orders/1", "", "Authorization", ""), 401, "E_AUTH_MISSING"},
-		"without a scope":  {call("POST", "/v1/orders", `{"amount":1}`, "Authorization", "Bearer "+s.issue("--scopes", "query").Key), 403, "E_SCOPE"},
+		"without a key": {call("POST", "/v1/orders", `{"amount":1}`), 400, "E_VALIDATION"},
+		"another input": {call("POST", "/v1/orders", `{"amount":2}`, "Idempotency-Key", "once"), 409, "E_IDEMPOTENCY"},
+		"no amount":     {call("POST", "/v1/orders", `{}`, "Idempotency-Key", "two"), 400, "E_VALIDATION"},
+		"one":           {call("GET", "/v1/orders/1", ""), 200, ""},
+		"none":          {call("GET", "/v1/orders/2", ""), 404, "E_NOT_FOUND"},
+		"no number":     {call("GET", "/v1/orders/x", ""), 400, "E_VALIDATION"},
+		"accepted":      {call("POST", "/v1/orders/1/redeliver", ``), 202, ""},
+		"see other":     {call("POST", "/v1/orders/latest", ``), 200, ""}, // net/http goes there with a GET
+		"nobody":        {call("GET", "/v1/orders/1", "", "Authorization", ""), 401, "E_AUTH_MISSING"},
+		"without a scope": {call("POST", "/v1/orders", `{"amount":1}`, "Authorization", "Bearer "+s.issue("--scopes", "query").Key), 403,
+			"E_SCOPE"},
 		"as a tool":        {call("POST", "/api/tools/orders.create", `{"amount":1}`, "Idempotency-Key", "t"), 404, "E_NOT_FOUND"},
 		"its internal way": {call("POST", "/internal/routes/orders.create", `{"amount":1}`), 404, "E_NOT_FOUND"},
 	} {

@@ -71,8 +71,8 @@ func (x *shop) secretFile() string {
 	return filepath.Join(x.bin, "..", "webhook-secret-"+strings.ReplaceAll(x.echo, "/", ""))
 }
 
-// open starts what stands outside of Hub, and returns what payments has to be told of it.
-func (x *shop) open(s *suite) []string {
+// open starts what stands outside of Hub.
+func (x *shop) open(s *suite) {
 	s.t.Helper()
 	var addrs [2]string
 	for i := range addrs {
@@ -85,23 +85,42 @@ func (x *shop) open(s *suite) []string {
 	x.sim, x.echo = "http://"+addrs[0], "http://"+addrs[1]
 	s.t.Cleanup(func() { os.Remove(x.secretFile()) })
 	outside := func(name string, env []string, args ...string) {
-		p, err := localserver.StartProgram(localserver.Program{Path: filepath.Join(s.bin, name), Args: args, Env: append(env, atOnce), Dir: s.t.TempDir(), Output: s.logs})
+		p, err := localserver.StartProgram(
+			localserver.Program{Path: filepath.Join(s.bin, name), Args: args, Env: append(env, atOnce), Dir: s.t.TempDir(), Output: s.logs},
+		)
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		s.t.Cleanup(p.Kill)
 	}
 	x.suite = s
-	outside("pgsim", []string{"HUB_PGSIM_ADDR=" + addrs[0], "HUB_PGSIM_CLIENT_ID=pgsim-test", "HUB_PGSIM_SECRET=" + simSecret, "HUB_PGSIM_OPEN_CONTROL=true",
-		"HUB_PGSIM_WEBHOOK_URL=" + s.url + "/v1/pay/webhooks/nicepay"})
+	outside(
+		"pgsim",
+		[]string{
+			"HUB_PGSIM_ADDR=" + addrs[0],
+			"HUB_PGSIM_CLIENT_ID=pgsim-test",
+			"HUB_PGSIM_SECRET=" + simSecret,
+			"HUB_PGSIM_OPEN_CONTROL=true",
+			"HUB_PGSIM_WEBHOOK_URL=" + s.url + "/v1/pay/webhooks/nicepay",
+		},
+	)
 	outside("echo", nil, "--addr", addrs[1], "--secret-file", x.secretFile())
-	return []string{"HUB_PG_BASE_URL=" + x.sim, "HUB_NOTIFY_ALLOW_CIDRS=127.0.0.0/8", "HUB_NOTIFY_ALLOW_HTTP=true"}
 }
 
 // environ is what the local stack's dev.env tells a shell.
 func (x *shop) environ() []string {
-	return append(os.Environ(), "HUB_URL="+x.url, "HUB_SERVICE_CODE=shop", "HUB_SERVICE_SECRET="+x.secret, "HUB_WEBHOOK_SECRET="+x.webhookSecret,
-		"HUB_LINKED_USER="+shopUser, "HUB_PGSIM_URL="+x.sim, "HUB_ECHO_URL="+x.echo, "PATH="+x.bin+":"+os.Getenv("PATH"), atOnce)
+	return append(
+		os.Environ(),
+		"HUB_URL="+x.url,
+		"HUB_SERVICE_CODE=shop",
+		"HUB_SERVICE_SECRET="+x.secret,
+		"HUB_WEBHOOK_SECRET="+x.webhookSecret,
+		"HUB_LINKED_USER="+shopUser,
+		"HUB_PGSIM_URL="+x.sim,
+		"HUB_ECHO_URL="+x.echo,
+		"PATH="+x.bin+":"+os.Getenv("PATH"),
+		atOnce,
+	)
 }
 
 // token is one of the shop's, for a user.
@@ -117,7 +136,13 @@ func (x *shop) v1(t *testing.T, method, path, body string, headers ...string) re
 
 func (x *shop) v1At(t *testing.T, at, method, path, body string, headers ...string) reply {
 	t.Helper()
-	r, err := x.send(context.Background(), at, method, path, body, append([]string{"Authorization", "Bearer " + x.token(shopUser)}, headers...)...)
+	r, err := x.send(
+		context.Background(),
+		at,
+		method,
+		path,
+		body,
+		append([]string{"Authorization", "Bearer " + x.token(shopUser)}, headers...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,11 @@ func (p *page) hold(pattern string) *held {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	do(p, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: pattern, RequestStage: fetch.RequestStageRequest}}})
+	do(
+		p,
+		fetch.Enable,
+		fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: pattern, RequestStage: fetch.RequestStageRequest}}},
+	)
 	return h
 }
 
@@ -69,7 +73,16 @@ func (h *held) letGo(index int, failure string) {
 	case "network":
 		do(h.p, fetch.FailRequest, fetch.FailRequestParams{RequestID: id, ErrorReason: "ConnectionReset"})
 	default:
-		do(h.p, fetch.FulfillRequest, fetch.FulfillRequestParams{RequestID: id, ResponseCode: 200, ResponseHeaders: []*fetch.HeaderEntry{{Name: "Content-Type", Value: "text/html"}}, Body: []byte(failure)})
+		do(
+			h.p,
+			fetch.FulfillRequest,
+			fetch.FulfillRequestParams{
+				RequestID:       id,
+				ResponseCode:    200,
+				ResponseHeaders: []*fetch.HeaderEntry{{Name: "Content-Type", Value: "text/html"}},
+				Body:            []byte(failure),
+			},
+		)
 	}
 }
 
@@ -85,9 +98,22 @@ func (h *held) fail(status int64) {
 		return len(ids) > 0
 	})
 	for _, id := range ids {
-		do(h.p, fetch.FulfillRequest, fetch.FulfillRequestParams{RequestID: id, ResponseCode: status, Body: []byte("<p class=notice>away for a moment</p>"),
-			ResponseHeaders: []*fetch.HeaderEntry{{Name: "Content-Type", Value: "text/html"}, {Name: "HX-Retarget", Value: "#toast"}, {Name: "HX-Reswap", Value: "innerHTML"},
-				{Name: "HX-Reselect", Value: ".notice"}, {Name: "HX-Push-Url", Value: "false"}}})
+		do(
+			h.p,
+			fetch.FulfillRequest,
+			fetch.FulfillRequestParams{
+				RequestID:    id,
+				ResponseCode: status,
+				Body:         []byte("<p class=notice>away for a moment</p>"),
+				ResponseHeaders: []*fetch.HeaderEntry{
+					{Name: "Content-Type", Value: "text/html"},
+					{Name: "HX-Retarget", Value: "#toast"},
+					{Name: "HX-Reswap", Value: "innerHTML"},
+					{Name: "HX-Reselect", Value: ".notice"},
+					{Name: "HX-Push-Url", Value: "false"},
+				},
+			},
+		)
 	}
 }
 
@@ -103,7 +129,8 @@ func (p *page) shown() (list []int) {
 	p.t.Helper()
 	p.Evaluate(`(() => {
 		const form = document.getElementById("approve-shown");
-		return Object.entries(JSON.parse(sessionStorage.getItem("hub-shown-" + form?.dataset.draft) ?? "{}")).filter(([, text]) => text).map(([index]) => Number(index));
+		return Object.entries(JSON.parse(sessionStorage.getItem("hub-shown-" + form?.dataset.draft) ?? "{}")).filter(([,
+			text]) => text).map(([index]) => Number(index));
 	})()`, &list)
 	return list
 }
@@ -234,7 +261,13 @@ func TestShownMeansShown(t *testing.T) {
 			})
 
 			t.Run("flagged", func(t *testing.T) {
-				bodies := []string{"<p>plain</p>", `<p style="color:#fff">white</p>`, `<img src="https://a.example/x.png" alt="x">`, `<a href="https://evil.com">bank.com</a>`, "<p>a</p>" + strings.Repeat("<br>", 300) + "<p>b</p>"}
+				bodies := []string{
+					"<p>plain</p>",
+					`<p style="color:#fff">white</p>`,
+					`<img src="https://a.example/x.png" alt="x">`,
+					`<a href="https://evil.com">bank.com</a>`,
+					"<p>a</p>" + strings.Repeat("<br>", 300) + "<p>b</p>",
+				}
 				id := draft(t, len(bodies), func(i int, target map[string]any) { target["body"] = bodies[i] })
 				p := s.window(t, ada)
 				p.Look("light", window.width)

@@ -33,7 +33,8 @@ func TestOperationsAreApart(t *testing.T) {
 		return resp.StatusCode
 	}
 	for _, name := range everyProcess {
-		for _, path := range []string{"/metrics", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/symbol", "/debug/pprof/cmdline", "/debug/vars", "//metrics", "/%6detrics", "/healthz/../metrics"} {
+		for _, path := range []string{"/metrics", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/symbol", "/debug/pprof/cmdline",
+			"/debug/vars", "//metrics", "/%6detrics", "/healthz/../metrics"} {
 			if got := status(s.addr[name], path); got != http.StatusNotFound && got != http.StatusUnauthorized {
 				t.Errorf("%s answers %d to %s", name, got, path)
 			}
@@ -81,7 +82,18 @@ func TestReadersThatNeverRead(t *testing.T) {
 	const readers = 200
 	const stall = 3 * time.Second
 	s := start(t, options{env: []string{"HUB_STALL_TIMEOUT=" + stall.String(), "HUB_FAILED_AUTH_BURST=10000"}})
-	slow := s.issue("--scopes", allScopes, "--user-per-minute", "600000", "--user-burst", "10000", "--service-per-minute", "600000", "--service-burst", "10000").Key
+	slow := s.issue(
+		"--scopes",
+		allScopes,
+		"--user-per-minute",
+		"600000",
+		"--user-burst",
+		"10000",
+		"--service-per-minute",
+		"600000",
+		"--service-burst",
+		"10000",
+	).Key
 	// About a megabyte, so that no system takes all of it off the gateway's hands.
 	sql := `{"sql":"SELECT REPEAT('x', 1000000) AS text"}`
 	for _, c := range []struct{ name, request string }{
@@ -89,7 +101,8 @@ func TestReadersThatNeverRead(t *testing.T) {
 		{"the catalog", "GET /api/tools HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + slow + "\r\n\r\n"},
 		{"an asset", "GET /assets/gateway/x/htmx.js HTTP/1.1\r\nHost: localhost\r\n\r\n"},
 		{"a page", "GET /login HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n\r\n"},
-		{"a tool's answer", fmt.Sprintf("POST /api/tools/execute_read_sql HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", slow, len(sql), sql)},
+		{"a tool's answer", fmt.Sprintf("POST /api/tools/execute_read_sql HTTP/1.1\r\nHost: localhost\r\nAuthorization: "+
+			"Bearer %s\r\nContent-Length: %d\r\n\r\n%s", slow, len(sql), sql)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := resident(t, s.process["gateway"].PID())
@@ -115,7 +128,12 @@ func TestReadersThatNeverRead(t *testing.T) {
 					}
 				}
 			}
-			t.Logf("%d readers were given up after %s; the gateway had %d MiB more", readers, time.Since(began).Round(time.Millisecond), (most-before)>>20)
+			t.Logf(
+				"%d readers were given up after %s; the gateway had %d MiB more",
+				readers,
+				time.Since(began).Round(time.Millisecond),
+				(most-before)>>20,
+			)
 			if most-before > 48<<20 && !raceEnabled {
 				t.Errorf("the gateway took %d MiB for %d readers that read nothing", (most-before)>>20, readers)
 			}
@@ -150,8 +168,17 @@ func TestASlowLineGetsItsAnswer(t *testing.T) {
 	}
 	defer c.Close()
 	const size = 8_000_000
-	sql := fmt.Sprintf(`{"sql":"SELECT REPEAT('x', %d) AS text FROM category a, category b, category c LIMIT 800"}`, size/800) // no heavy statement, which has less time
-	if _, err := fmt.Fprintf(c, "POST /api/tools/execute_read_sql HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s", s.key, len(sql), sql); err != nil {
+	sql := fmt.Sprintf(
+		`{"sql":"SELECT REPEAT('x', %d) AS text FROM category a, category b, category c LIMIT 800"}`,
+		size/800,
+	) // no heavy statement, which has less time
+	if _, err := fmt.Fprintf(
+		c,
+		"POST /api/tools/execute_read_sql HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s",
+		s.key,
+		len(sql),
+		sql,
+	); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
@@ -161,7 +188,10 @@ func TestASlowLineGetsItsAnswer(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
-	if took := time.Since(began); err != nil || resp.StatusCode != 200 || bytes.Count(b, []byte("x")) < size || !bytes.HasSuffix(b, []byte("}}")) || took < deadline {
+	if took := time.Since(
+		began,
+	); err != nil || resp.StatusCode != 200 || bytes.Count(b, []byte("x")) < size || !bytes.HasSuffix(b, []byte("}}")) ||
+		took < deadline {
 		t.Errorf("after %s: %s, %d bytes, %v", took, resp.Status, len(b), err)
 	}
 
@@ -177,7 +207,12 @@ func TestASlowLineGetsItsAnswer(t *testing.T) {
 	}
 	body.WriteString(`]}`)
 	began = time.Now()
-	req, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/api/tools/create_segment", &slowBody{&body, 10_000, 100 * time.Millisecond})
+	req, err := http.NewRequestWithContext(
+		t.Context(),
+		"POST",
+		s.url+"/api/tools/create_segment",
+		&slowBody{&body, 10_000, 100 * time.Millisecond},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +264,12 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	head := fmt.Sprintf("POST /api/tools/create_segment HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nIdempotency-Key: 1\r\nContent-Length: %d\r\n\r\n", slow, size)
+	head := fmt.Sprintf(
+		"POST /api/tools/create_segment HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nIdempotency-Key: "+
+			"1\r\nContent-Length: %d\r\n\r\n",
+		slow,
+		size,
+	)
 	if _, err := io.WriteString(c, head+strings.Repeat(" ", size/2)); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +287,14 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 	if r := s.call("create_segment", body, "Idempotency-Key", "3"); !r.OK {
 		t.Errorf("another caller's: %s", r.raw)
 	}
-	if r := s.call("create_segment", `{"name":"n","kind":"partner","targets":[]}`, "Authorization", "Bearer "+slow, "Idempotency-Key", "4"); !r.OK {
+	if r := s.call(
+		"create_segment",
+		`{"name":"n","kind":"partner","targets":[]}`,
+		"Authorization",
+		"Bearer "+slow,
+		"Idempotency-Key",
+		"4",
+	); !r.OK {
 		t.Errorf("a small one of the same caller: %s", r.raw)
 	}
 	c.Close()

@@ -8,9 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +23,9 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/inventory"
 	"hub.internal/pkg/localserver"
+	"hub.internal/pkg/localstack"
 	"hub.internal/pkg/tool"
+	"hub.internal/services/admin/auditlog"
 )
 
 func TestMain(m *testing.M) { hubtest.ProgramMain(m, orders, chromium.close) }
@@ -34,8 +34,10 @@ const (
 	allScopes = "explore,sql,query,author,control,admin:read,admin:write"
 	pepper    = "a pepper that only tests know 0123456789abcdef"
 	// payKeyset is payments' own: no service opens what another one has sealed.
-	payKeyset = "CNqRgtIKEmQKWAowdHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUuY3J5cHRvLnRpbmsuQWVzR2NtS2V5EiIaIFto9lmuckWgvgLWeB7Fe7f4FU8pZ5jS3kBP12oLBU2NGAEQARjakYLSCiAB"
-	keyset    = "CNWKzNANEmQKWAowdHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUuY3J5cHRvLnRpbmsuQWVzR2NtS2V5EiIaIJxUo2hSKvtv5jSdnpJrdcykPjP9t2jl3jW0rIbKc3BmGAEQARjViszQDSAB"
+	payKeyset = "CNqRgtIKEmQKWAowdHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUuY3J5cHRvLnRpbmsuQWVzR2NtS2V5EiIaIFto9lmuckWgvgLWeB7Fe7f4FU8pZ5jS" +
+		"3kBP12oLBU2NGAEQARjakYLSCiAB"
+	keyset = "CNWKzNANEmQKWAowdHlwZS5nb29nbGVhcGlzLmNvbS9nb29nbGUuY3J5cHRvLnRpbmsuQWVzR2NtS2V5EiIaIJxUo2hSKvtv5jSdnpJrdc" +
+		"ykPjP9t2jl3jW0rIbKc3BmGAEQARjViszQDSAB"
 )
 
 // programs are what a suite runs, built once per test binary.
@@ -53,23 +55,12 @@ func (p *programs) build(t testing.TB) string {
 	p.once.Do(func() {
 		// Beside the stack's own things, where nothing has to be cleaned up.
 		p.dir = filepath.Join(hubtest.Root(t), ".hub", "e2e", "bin")
-		cmd := exec.Command("go", "build", "-o", p.dir+"/")
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		var flags []string
 		if p == &checked && raceEnabled {
-			p.dir += "-race"
-			cmd = exec.Command("go", "build", "-race", "-o", p.dir+"/")
+			p.dir, flags = p.dir+"-race", []string{"-race"}
 		}
-		if p.err = os.MkdirAll(p.dir, 0o755); p.err != nil {
-			return
-		}
-		for _, s := range house {
-			cmd.Args = append(cmd.Args, s.Module()+"/cmd/...")
-		}
-		cmd.Args = append(cmd.Args, "./scripts/gen", "./scripts/mailsink", "./scripts/echo")
-		cmd.Dir, cmd.Env = hubtest.Root(t), append(cmd.Environ(), "GOWORK=") // programs of many modules at once are the workspace's
-		if out, err := cmd.CombinedOutput(); err != nil {
-			p.err = fmt.Errorf("%w: %s", err, out)
-		}
+		packages := append(localstack.Programs(house), inventory.ClientProgram, "./scripts/gen", "./scripts/mailsink", "./scripts/echo")
+		p.err = localstack.Build(context.Background(), hubtest.Root(t), p.dir, packages, flags...)
 	})
 	if p.err != nil {
 		t.Fatal(p.err)
@@ -163,7 +154,19 @@ func start(t testing.TB, o options) *suite {
 	if o.released {
 		built = &asReleased
 	}
-	s := &suite{t: t, bin: built.build(t), commands: asReleased.build(t), process: map[string]*localserver.Process{}, addr: map[string]string{}, ops: map[string]string{}, env: map[string][]string{}, runs: map[string]program{}, logs: &logs{}, redis: hubtest.NewRedis(t), smtp: hubtest.NewSMTP(t, localserver.SMTPOptions{Hooks: o.smtp})}
+	s := &suite{
+		t:        t,
+		bin:      built.build(t),
+		commands: asReleased.build(t),
+		process:  map[string]*localserver.Process{},
+		addr:     map[string]string{},
+		ops:      map[string]string{},
+		env:      map[string][]string{},
+		runs:     map[string]program{},
+		logs:     &logs{},
+		redis:    hubtest.NewRedis(t),
+		smtp:     hubtest.NewSMTP(t, localserver.SMTPOptions{Hooks: o.smtp}),
+	}
 	ready := o.postgres == nil && o.runs == nil && o.without == nil
 	switch {
 	case ready:
@@ -180,8 +183,13 @@ func start(t testing.TB, o options) *suite {
 	if o.scale == "" {
 		o.scale = "0.02"
 	}
-	s.run("gen", nil, "--dsn", admin, "--scale", o.scale, "--schema", filepath.Join(hubtest.Root(t), "deploy/source/schema.sql"))
-	inner, gateways := slices.DeleteFunc(slices.Clone(services), func(name string) bool { return slices.Contains(o.without, name) }), []string{"gateway"}
+	s.run("gen", nil, "--dsn", admin, "--scale", o.scale)
+	inner, gateways := slices.DeleteFunc(
+		slices.Clone(services),
+		func(name string) bool { return slices.Contains(o.without, name) },
+	), []string{
+		"gateway",
+	}
 	single := slices.Clone(inner)
 	for i := 2; i <= o.replicas; i++ {
 		for _, name := range single {
@@ -204,37 +212,34 @@ func start(t testing.TB, o options) *suite {
 		}
 	}
 	s.url = "http://" + s.addr["gateway"]
-	if o.shop != nil {
-		o.env = append(o.env, o.shop.open(s)...)
-	}
-	// static is where the neighbours are that a service calls: what it calls beside them, by
-	// deploy/services.json, it does not find.
-	static := func(service inventory.Service) string {
-		var list []string
-		for _, name := range inner {
-			if slices.Contains(service.Calls, programOf(name)) {
-				list = append(list, programOf(name)+"="+s.addr[name])
+	stack := localstack.Stack{
+		Root: hubtest.Root(t), Bin: s.bin, Services: house, Processes: inner,
+		Addr:    func(process string) string { return s.addr[process] },
+		OpsAddr: func(process string) string { return s.ops[process] },
+		Signing: func(service string) (key, trusted string) {
+			return callertest.Signing(service).Reveal(), callertest.Trusted(service)
+		},
+		Keyset: func(service inventory.Service) string {
+			if service.Has(inventory.Provider) {
+				return payKeyset
 			}
-		}
-		return strings.Join(list, ",")
+			return keyset
+		},
+		Pepper: pepper, StoreURL: s.store.RoleURL, RedisURL: func(string) string { return s.redis.URL(0) }, SourceDSN: readonly,
+		SMTPAddr: s.smtp.Addr(), MailFrom: mailFrom, PublicURL: s.url,
 	}
-	common := append([]string{
-		"HUB_PUBLIC_URL=" + s.url,
-		"HUB_SMTP_ADDR=" + s.smtp.Addr(), "HUB_SMTP_TLS=none", "HUB_MAIL_FROM=" + mailFrom, "HUB_SEND_PER_MINUTE=60000", "HUB_SEND_DELAY=0s", "HUB_SEND_RETRY=1s", "HUB_SEND_TIMEOUT=20s",
-		"HUB_REDIS_URL=" + s.redis.URL(0), "HUB_KEY_PEPPER=" + pepper, "HUB_SECRETS_KEYSET=" + keyset, "HUB_MIGRATE_URL=" + s.store.OwnerURL,
-		"HUB_AUDIT_URL=" + s.store.AuditURL(),
-		"HUB_SOURCE_DSN=" + readonly, "HUB_CATALOG=" + filepath.Join(hubtest.Root(t), "deploy/catalog.json"), "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), atOnce,
-	}, o.env...)
+	if o.shop != nil {
+		o.shop.open(s)
+		stack.ProviderURL = o.shop.sim
+	}
+	common := append([]string{"HUB_SEND_PER_MINUTE=60000", "HUB_SEND_DELAY=0s", "HUB_SEND_RETRY=1s", "HUB_SEND_TIMEOUT=20s",
+		"HUB_MIGRATE_URL=" + s.store.OwnerURL, "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), atOnce}, o.env...)
 	for name := range s.addr {
 		service, err := house.Find(programOf(name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.env[name] = slices.Concat([]string{"HUB_ADDR=" + s.addr[name], "HUB_OPS_ADDR=" + s.ops[name], "HUB_STATIC=" + static(service),
-			"HUB_WRITE_STORE_URL=" + s.store.URL(service.Name)}, callertest.Environ(service.Name, everyProcess...), common)
-		if service.Has(inventory.Provider) {
-			s.env[name] = append(s.env[name], "HUB_SECRETS_KEYSET="+payKeyset)
-		}
+		s.env[name] = append(localstack.Environ(stack.Settings(service, name)), common...)
 	}
 	for name := range s.env {
 		if p, found := o.runs[programOf(name)]; found {
@@ -261,7 +266,18 @@ func start(t testing.TB, o options) *suite {
 	for _, name := range append(slices.Clone(inner), gateways...) {
 		s.start(name)
 	}
-	s.key = s.issue("--scopes", allScopes, "--user-per-minute", "6000000", "--user-burst", "100000", "--service-per-minute", "6000000", "--service-burst", "100000").Key
+	s.key = s.issue(
+		"--scopes",
+		allScopes,
+		"--user-per-minute",
+		"6000000",
+		"--user-burst",
+		"100000",
+		"--service-per-minute",
+		"6000000",
+		"--service-burst",
+		"100000",
+	).Key
 	for _, name := range append(inner, gateways...) {
 		s.ready(name)
 	}
@@ -289,14 +305,17 @@ func (s *suite) recordedByOwners() {
 		return
 	}
 	defer conn.Close(ctx)
-	rows, _ := conn.Query(ctx, `SELECT DISTINCT tool, writer, outcome FROM audit.calls WHERE tool <> 'a_rather_long_name_that_an_agent_has_made_up'`)
-	calls, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[audit.Call])
+	rows, _ := conn.Query(
+		ctx,
+		`SELECT DISTINCT tool, writer, outcome FROM audit.calls WHERE tool <> 'a_rather_long_name_that_an_agent_has_made_up'`,
+	)
+	calls, err := pgx.CollectRows(rows, pgx.RowToStructByNameLax[auditlog.Call])
 	if err != nil {
 		s.t.Errorf("the audit log: %v", err)
 	}
-	owners := audit.OwnersIn(catalog(s.t))
+	owners := auditlog.OwnersIn(catalog(s.t))
 	for _, c := range calls {
-		unknown := c.Outcome == audit.OK && !owners.Foreign(audit.Call{Tool: c.Tool, Outcome: c.Outcome, Writer: "nobody"})
+		unknown := c.Outcome == audit.OK && !owners.Foreign(auditlog.Call{Tool: c.Tool, Outcome: c.Outcome, Writer: "nobody"})
 		if owners.Foreign(c) || unknown {
 			s.t.Errorf("%s has recorded %s (%s): it is not its own by deploy/catalog.json", c.Writer, c.Tool, c.Outcome)
 		}
@@ -309,20 +328,15 @@ const atOnce = "GORACE=atexit_sleep_ms=0"
 // run runs a program to its end and returns what it printed.
 func (s *suite) run(program string, env []string, args ...string) string {
 	s.t.Helper()
-	cmd := exec.Command(s.path(s.commands, program), args...)
-	cmd.Env = env
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		s.t.Fatalf("%s %s: %v: %s%s", program, args[0], err, errs.String(), out.String())
+	out, err := localstack.Run(context.Background(), s.path(s.commands, program), "", env, "", args...)
+	if err != nil {
+		s.t.Fatal(err)
 	}
-	return out.String()
+	return string(out)
 }
 
 // programOf is the program of a process: gateway-2 is one of gateway's.
-func programOf(name string) string { return replica.ReplaceAllString(name, "") }
-
-var replica = regexp.MustCompile(`-\d+$`)
+func programOf(name string) string { return localstack.ServiceOf(name) }
 
 // path is where the program of a process is, of those that were built.
 func (s *suite) path(built, name string) string {
@@ -335,7 +349,7 @@ func (s *suite) path(built, name string) string {
 func (s *suite) start(name string) {
 	s.t.Helper()
 	env := slices.Concat(s.env[name], s.runs[name].environ)
-	p, err := localserver.StartProgram(localserver.Program{Path: s.path(s.bin, name), Args: []string{"serve"}, Env: env, Dir: s.t.TempDir(), Output: s.logs})
+	p, err := localstack.Serve(s.path(s.bin, name), env, s.t.TempDir(), s.logs)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -345,12 +359,7 @@ func (s *suite) start(name string) {
 func (s *suite) ready(name string) {
 	s.t.Helper()
 	hubtest.Eventually(s.t, name+" is ready", func() bool {
-		resp, err := http.Get("http://" + s.addr[name] + "/readyz")
-		if err != nil {
-			return false
-		}
-		resp.Body.Close()
-		return resp.StatusCode == http.StatusOK
+		return localstack.Ready(context.Background(), "http://"+s.addr[name]+"/readyz") == nil
 	})
 }
 
@@ -448,7 +457,13 @@ func running(t testing.TB, text string) int {
 	}
 	defer db.Close()
 	var n int
-	if err := db.QueryRow(`SELECT COUNT(*) FROM information_schema.processlist WHERE LEFT(info, ?) = ?`, len(text), text).Scan(&n); err != nil {
+	if err := db.QueryRow(
+		`SELECT COUNT(*) FROM information_schema.processlist WHERE LEFT(info, ?) = ?`,
+		len(text),
+		text,
+	).Scan(
+		&n,
+	); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -462,7 +477,11 @@ func (s *suite) audited(requestID string) []auditRow {
 		s.t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	rows, err := conn.Query(context.Background(), `SELECT tool, outcome, credential_id, count, coalesce(detail::text, '') FROM audit.calls WHERE request_id = $1 ORDER BY at`, requestID)
+	rows, err := conn.Query(
+		context.Background(),
+		`SELECT tool, outcome, credential_id, count, coalesce(detail::text, '') FROM audit.calls WHERE request_id = $1 ORDER BY at`,
+		requestID,
+	)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -21,7 +21,14 @@ func TestOneTraceFromAgentToDatabase(t *testing.T) {
 				t.Fatal(r.raw)
 			}
 			path := []struct{ service, name, kind string }{
-				{"hub-gateway", "gateway " + tool, "server"}, {"hub-gateway", "query", "client"}, {"hub-query", tool, "server"}, {"hub-query", "mysql", "client"},
+				{
+					"hub-gateway",
+					"gateway " + tool,
+					"server",
+				},
+				{"hub-gateway", "query", "client"},
+				{"hub-query", tool, "server"},
+				{"hub-query", "mysql", "client"},
 			}
 			var missing string
 			spans := collector.WaitFor(t, func(spans []hubtest.Span) bool {
@@ -29,7 +36,9 @@ func TestOneTraceFromAgentToDatabase(t *testing.T) {
 				for _, step := range path {
 					next := ""
 					for _, span := range spans {
-						if span.TraceID == trace && span.ParentID == at && span.Service == step.service && strings.HasPrefix(span.Name, step.name) && span.Kind == step.kind {
+						if span.TraceID == trace && span.ParentID == at && span.Service == step.service &&
+							strings.HasPrefix(span.Name, step.name) &&
+							span.Kind == step.kind {
 							next = span.SpanID
 						}
 					}

@@ -47,7 +47,13 @@ func (p *page) rows() (n int) {
 func (p *page) Unfold(summary string) {
 	p.t.Helper()
 	p.eventually(summary+" is there", func() bool {
-		return p.evaluate(fmt.Sprintf(`[...document.querySelectorAll("summary")].find((s) => s.innerText.trim() === %q).parentElement.open = true`, summary), nil) == nil
+		return p.evaluate(
+			fmt.Sprintf(
+				`[...document.querySelectorAll("summary")].find((s) => s.innerText.trim() === %q).parentElement.open = true`,
+				summary,
+			),
+			nil,
+		) == nil
 	})
 }
 

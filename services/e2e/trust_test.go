@@ -128,8 +128,23 @@ func (s *suite) attempt(t *testing.T, o operation, h http.Header) (status int, r
 var inside = &http.Transport{MaxIdleConnsPerHost: 4}
 
 var (
-	aPerson = caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: "ada@example.com", CredentialID: "ses_1", HubUser: "usr_1", Roles: []string{"admin", "reviewer"}, Email: "ada@example.com", Name: "Ada"}
-	anAgent = caller.Caller{Kind: caller.Key, Service: "crm", ExternalUserID: "u1", CredentialID: "ak_1", Scopes: strings.Split(allScopes, ",")}
+	aPerson = caller.Caller{
+		Kind:           caller.User,
+		Service:        "console",
+		ExternalUserID: "ada@example.com",
+		CredentialID:   "ses_1",
+		HubUser:        "usr_1",
+		Roles:          []string{"admin", "reviewer"},
+		Email:          "ada@example.com",
+		Name:           "Ada",
+	}
+	anAgent = caller.Caller{
+		Kind:           caller.Key,
+		Service:        "crm",
+		ExternalUserID: "u1",
+		CredentialID:   "ak_1",
+		Scopes:         strings.Split(allScopes, ","),
+	}
 )
 
 // anyProcess is the rule of what every process may ask for itself.
@@ -200,8 +215,12 @@ func TestEachOperationTakesWhomItNames(t *testing.T) {
 	if after := s.state(t, "auth"); !maps.Equal(before, after) {
 		t.Errorf("something was changed:\n%v\n%v", before, after)
 	}
-	people := map[string]caller.Caller{caller.User: aPerson, caller.Key: anAgent, caller.App: {Kind: caller.App, Service: "shop", CredentialID: "app_1", Scopes: anAgent.Scopes, Roles: aPerson.Roles},
-		caller.Visitor: {Kind: caller.Visitor, Service: "console", Roles: aPerson.Roles}}
+	people := map[string]caller.Caller{
+		caller.User:    aPerson,
+		caller.Key:     anAgent,
+		caller.App:     {Kind: caller.App, Service: "shop", CredentialID: "app_1", Scopes: anAgent.Scopes, Roles: aPerson.Roles},
+		caller.Visitor: {Kind: caller.Visitor, Service: "console", Roles: aPerson.Roles},
+	}
 	taken := 0
 	for _, o := range all {
 		try := func(presenter, kind string, h http.Header) {
@@ -319,6 +338,9 @@ func TestWhatABrokenServiceCatches(t *testing.T) {
 	if !kinds[caller.User] || !kinds[caller.Key] || len(tokens) < 3 {
 		t.Fatalf("%d tokens were caught, and shown were those of %v", len(tokens), kinds)
 	}
+	hubtest.Eventually(t, "the draft is inspected", func() bool {
+		return query[int](t, s, `SELECT inspected FROM review_control.reviews WHERE draft_id = $1::bigint`, queued)[0] == 2
+	})
 	requests, before := 0, s.state(t, "auth")
 	unchanged := func() {
 		t.Helper()

@@ -26,9 +26,15 @@ func TestVariants(t *testing.T) {
 	installAxe(t)
 	draft := func(t *testing.T) string {
 		t.Helper()
-		id := s.queued(t, s.draft(t, draftOptions{name: t.Name(), targets: 130, madeUp: true,
+		id := s.queued(t, s.draft(t, draftOptions{
+			name:    t.Name(),
+			targets: 130,
+			madeUp:  true,
 			subject: "{{context.brand}}: an offer for {{toName}}",
-			body: `<p>Dear {{toName}},</p><p>{{context.brand}} sells what we like: {{context.why}}.</p>` + strings.Repeat("<p>We would like to tell you more of it.</p>", 12) +
+			body: `<p>Dear {{toName}},</p><p>{{context.brand}} sells what we like: {{context.why}}.</p>` + strings.Repeat(
+				"<p>We would like to tell you more of it.</p>",
+				12,
+			) +
 				`<p><a href="https://hub.example/offer">See the offer</a></p>`,
 			each: func(i int, target map[string]any) {
 				target["context"] = map[string]any{"brand": "Glow", "why": fmt.Sprintf("reason %d", i)}
@@ -46,7 +52,8 @@ func TestVariants(t *testing.T) {
 				case i >= 128:
 					target["subject"], target["body"] = "Alone", fmt.Sprintf("<p>Nobody else gets number %d.</p>", i)
 				}
-			}}))
+			},
+		}))
 		hubtest.Eventually(t, "the draft is inspected", func() bool {
 			return query[int](t, s, `SELECT inspected FROM review_control.reviews WHERE draft_id = $1::bigint`, id)[0] == 130
 		})
@@ -96,7 +103,10 @@ func TestVariants(t *testing.T) {
 				t.Fatalf("%d are approved, and nothing was looked through", n)
 			}
 			p.inView()
-			p.eventually("all but a folded value was in view", func() bool { p.inView(); return strings.Contains(p.Text(), "Not in view yet: 1 row.") })
+			p.eventually(
+				"all but a folded value was in view",
+				func() bool { p.inView(); return strings.Contains(p.Text(), "Not in view yet: 1 row.") },
+			)
 			p.Press("a")
 			p.Settle()
 			if n := approved(t, id); n != 0 {
@@ -178,7 +188,12 @@ func TestVariants(t *testing.T) {
 			t.Errorf("%d are approved", n)
 		}
 		cookieless := s.signedIn(t, ada, "/drafts")
-		status := cookieless.post(attempt{path: "/drafts/" + id + "/variants/2/approve", body: "opened=108:" + strings.Repeat("0", 64) + ":0&target=108:" + strings.Repeat("0", 64) + ":0"})
+		status := cookieless.post(
+			attempt{
+				path: "/drafts/" + id + "/variants/2/approve",
+				body: "opened=108:" + strings.Repeat("0", 64) + ":0&target=108:" + strings.Repeat("0", 64) + ":0",
+			},
+		)
 		if n := approved(t, id); n != 0 || status >= 500 {
 			t.Errorf("%d are approved, %d", n, status)
 		}

@@ -38,8 +38,14 @@ func TestWorkflow(t *testing.T) {
 	s := start(t, options{pooled: true})
 	ada := s.person("Ada Lovelace", "reviewer", "admin")
 	contacts := s.contacts(t, 7)
-	id := s.draft(t, draftOptions{targets: 7, name: "Workflow", senderName: "Kim of Hub",
-		subject: "Für {{toName}} – 봄 <offer> & more", body: `<p>Dear {{toName}}, <b>hello</b> at {{toEmail}}.</p><p><a href="https://hub.example/offer?a=1&amp;b=2">See the offer</a></p><p>{{context.why}}</p>`})
+	id := s.draft(t, draftOptions{
+		targets:    7,
+		name:       "Workflow",
+		senderName: "Kim of Hub",
+		subject:    "Für {{toName}} – 봄 <offer> & more",
+		body: `<p>Dear {{toName}}, <b>hello</b> at {{toEmail}}.</p><p><a href="https://hub.example/offer?a=1&amp;b=2">See the ` +
+			`offer</a></p><p>{{context.why}}</p>`,
+	})
 	if d := s.listed(t, id); d.Status != "draft" || d.TargetCount != 7 {
 		t.Errorf("saved: %+v", d)
 	}
@@ -48,7 +54,12 @@ func TestWorkflow(t *testing.T) {
 		Status      string
 		TargetCount int
 	}
-	s.must(t, "queue_for_review", map[string]any{"draftId": id, "actor": "campaign agent", "note": "Please look at the second one."}, &queued)
+	s.must(
+		t,
+		"queue_for_review",
+		map[string]any{"draftId": id, "actor": "campaign agent", "note": "Please look at the second one."},
+		&queued,
+	)
 	if queued.ReviewURL != s.url+"/drafts/"+id || queued.Status != "in_review" || queued.TargetCount != 7 {
 		t.Errorf("queued: %+v", queued)
 	}
@@ -92,7 +103,11 @@ func TestWorkflow(t *testing.T) {
 	p.Button("Approve").Click() // the one left, who is on the suppression list since: that is a flag
 	p.Sees("That ends the review. 6 mails are on their way.")
 	hubtest.Eventually(t, "the draft is sent", func() bool { return s.listed(t, id).Status == "sent" })
-	if d := s.listed(t, id); d.Decisions.Approved != 6 || d.Decisions.Rejected != 1 || d.Delivery.Sent != 5 || d.Delivery.Suppressed != 1 || d.Delivery.Failed != 0 {
+	if d := s.listed(
+		t,
+		id,
+	); d.Decisions.Approved != 6 || d.Decisions.Rejected != 1 || d.Delivery.Sent != 5 || d.Delivery.Suppressed != 1 ||
+		d.Delivery.Failed != 0 {
 		t.Errorf("sent: %+v", d)
 	}
 	all := s.smtp.Mails()
@@ -110,17 +125,25 @@ func TestWorkflow(t *testing.T) {
 			ids[l.Header.Get("Message-Id")] = true
 			to, _ := l.Header.AddressList("To")
 			from, _ := l.Header.AddressList("From")
-			if l.Subject != "Für "+c.Name+" – 봄 <offer> & more" || len(to) != 1 || *to[0] != (mail.Address{Name: c.Name, Address: c.Email}) || len(from) != 1 || *from[0] != (mail.Address{Name: "Kim of Hub", Address: mailFrom}) {
+			if l.Subject != "Für "+c.Name+" – 봄 <offer> & more" || len(to) != 1 ||
+				*to[0] != (mail.Address{Name: c.Name, Address: c.Email}) ||
+				len(from) != 1 ||
+				*from[0] != (mail.Address{Name: "Kim of Hub", Address: mailFrom}) {
 				t.Errorf("subject %q, to %v, from %v", l.Subject, to, from)
 			}
 			if _, err := l.Header.Date(); err != nil {
 				t.Errorf("date: %v", err)
 			}
-			if !strings.Contains(l.HTML, `<a href="https://hub.example/offer?a=1&amp;b=2">See the offer</a>`) || !strings.Contains(l.Text, "https://hub.example/offer?a=1&b=2") ||
-				!strings.Contains(l.Text, "It sells what we like.") || strings.Contains(l.Text+l.HTML, "{{") || strings.Contains(l.Text, "<b>") {
+			if !strings.Contains(l.HTML, `<a href="https://hub.example/offer?a=1&amp;b=2">See the offer</a>`) ||
+				!strings.Contains(l.Text, "https://hub.example/offer?a=1&b=2") ||
+				!strings.Contains(l.Text, "It sells what we like.") ||
+				strings.Contains(l.Text+l.HTML, "{{") ||
+				strings.Contains(l.Text, "<b>") {
 				t.Errorf("html %s\ntext %s", l.HTML, l.Text)
 			}
-			if !strings.HasPrefix(unsubscribeLink(l), s.url+"/unsubscribe/") || l.Header.Get("List-Unsubscribe-Post") != "List-Unsubscribe=One-Click" || l.Header.Get("Message-Id") == "" {
+			if !strings.HasPrefix(unsubscribeLink(l), s.url+"/unsubscribe/") ||
+				l.Header.Get("List-Unsubscribe-Post") != "List-Unsubscribe=One-Click" ||
+				l.Header.Get("Message-Id") == "" {
 				t.Errorf("headers %v", l.Header)
 			}
 		}
@@ -170,7 +193,9 @@ func TestWorkflow(t *testing.T) {
 			}
 		}
 		_ = json.Unmarshal(r.Error.Details, &details)
-		if r.status != 422 || r.Error.Code != "E_SUPPRESSED" || len(details.Targets) != 1 || details.Targets[0].Index != 0 || details.Targets[0].ToEmail != contacts[0].Email || details.Targets[0].ExternalID != contacts[0].Partner {
+		if r.status != 422 || r.Error.Code != "E_SUPPRESSED" || len(details.Targets) != 1 || details.Targets[0].Index != 0 ||
+			details.Targets[0].ToEmail != contacts[0].Email ||
+			details.Targets[0].ExternalID != contacts[0].Partner {
 			t.Errorf("queued for somebody who has unsubscribed: %s", r.raw)
 		}
 		if d := s.listed(t, again); d.Status != "draft" {
@@ -199,7 +224,8 @@ func TestWorkflow(t *testing.T) {
 	})
 
 	t.Run("audit", func(t *testing.T) {
-		for _, tool := range []string{"create_segment", "save_message_draft", "queue_for_review", "review.decide", "review.unsubscribe", "suppression.add", "suppression.remove"} {
+		for _, tool := range []string{"create_segment", "save_message_draft", "queue_for_review", "review.decide", "review.unsubscribe",
+			"suppression.add", "suppression.remove"} {
 			if !slices.Contains(s.auditedTools(t), tool) {
 				t.Errorf("the audit log has no %s", tool)
 			}

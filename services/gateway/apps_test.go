@@ -28,6 +28,7 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/edge"
 )
 
 const hubURL = "https://hub.example"
@@ -35,7 +36,7 @@ const hubURL = "https://hub.example"
 // till is an edge before an owner of routes for apps and for nobody's credential, and an auth that knows tokens by
 // what stands where their signature is.
 type till struct {
-	*edge
+	*fixture
 	log *hubtest.Buffer
 
 	mu       sync.Mutex
@@ -162,7 +163,15 @@ func (s *till) verify(_ context.Context, in struct {
 		return nil, fault.New(fault.DB, "The store is away.")
 	}
 	limits := map[string]int{"user_per_minute": 600000, "user_burst": 10000, "service_per_minute": 600000, "service_burst": 10000}
-	answer := map[string]any{"service_code": c.Issuer, "sub": c.Subject, "jti": c.ID, "exp": c.Exp, "scopes": []string{"pay:read", "pay:write"}, "limits": limits, "status": "ACTIVE"}
+	answer := map[string]any{
+		"service_code": c.Issuer,
+		"sub":          c.Subject,
+		"jti":          c.ID,
+		"exp":          c.Exp,
+		"scopes":       []string{"pay:read", "pay:write"},
+		"limits":       limits,
+		"status":       "ACTIVE",
+	}
 	switch c.Issuer {
 	case "suspended":
 		answer["status"] = "SUSPENDED"
@@ -191,7 +200,15 @@ func (s *till) admit(_ context.Context, in struct {
 	} else {
 		s.used[key] = true
 	}
-	answer := map[string]any{"service_code": in.ServiceCode, "sub": in.Subject, "hub_user": "", "scopes": []string{}, "reason": "", "link_url": "", "expires_at": nil}
+	answer := map[string]any{
+		"service_code": in.ServiceCode,
+		"sub":          in.Subject,
+		"hub_user":     "",
+		"scopes":       []string{},
+		"reason":       "",
+		"link_url":     "",
+		"expires_at":   nil,
+	}
 	need := func(reason string) {
 		answer["reason"], answer["link_url"], answer["expires_at"] = reason, hubURL+"/connect?t=sealed", "2030-01-01T00:00:00Z"
 	}
@@ -235,14 +252,14 @@ func newTill(t testing.TB, options ...func(*gateway.Gateway)) *till {
 			m = m.WithRoutes(r)
 		}
 	})
-	edge := caller.Neighbour(caller.Gateway)
+	takes := caller.Neighbour(caller.Gateway)
 	auth := serve("auth", func(h hop.Server) {
-		h.Operation(contract.Lie(t, "auth", hop.Declaration{Path: "/internal/apps/verify", Takes: edge}, s.verify))
-		h.Operation(contract.Lie(t, "auth", hop.Declaration{Path: "/internal/apps/admit", Takes: edge}, s.admit))
+		h.Operation(contract.Lie(t, "auth", hop.Declaration{Path: "/internal/apps/verify", Takes: takes}, s.verify))
+		h.Operation(contract.Lie(t, "auth", hop.Declaration{Path: "/internal/apps/admit", Takes: takes}, s.admit))
 	})
-	s.edge = newEdge(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
-		maps.Copy(g.Authenticators, gateway.Authenticators(g.Authenticators[tool.KeyCredential].(gateway.APIKeys).Keys,
-			gateway.Tokens{Auth: auth, PublicURL: hubURL}, gateway.Rate{PerMinute: 6000, Burst: 2000}))
+	s.fixture = newFixture(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
+		maps.Copy(g.Authenticators, edge.Authenticators(g.Authenticators[tool.KeyCredential].(edge.APIKeys).Keys,
+			edge.Tokens{Auth: auth, PublicURL: hubURL}, edge.Rate{PerMinute: 6000, Burst: 2000}))
 		g.Services = neighbours{"echo": g.Services.Client("echo"), "auth": g.Services.Client("auth"), "till": owner}
 		g.Logger = logger
 		if err := g.Catalog.Update(m); err != nil {
@@ -278,7 +295,14 @@ func TestAnAppCallsForItsUser(t *testing.T) {
 				t.Fatalf("%d %s %v", r.status, r.body, r.header)
 			}
 			a := s.last(t)
-			want := caller.Caller{Kind: caller.App, Service: "shop", ExternalUserID: c.sub, CredentialID: "app:shop", HubUser: c.user, RequestID: r.env.RequestID}
+			want := caller.Caller{
+				Kind:           caller.App,
+				Service:        "shop",
+				ExternalUserID: c.sub,
+				CredentialID:   "app:shop",
+				HubUser:        c.user,
+				RequestID:      r.env.RequestID,
+			}
 			got := a.Caller
 			scopes := strings.Join(got.Scopes, " ")
 			got.Scopes = nil
@@ -311,7 +335,8 @@ func TestOrderOfChecksOfAnApp(t *testing.T) {
 		{"a key beside a token", "POST", "/v1/till", `{`, append(s.fresh("shop", "u-all"), "X-API-Key", allScopes), 401, "E_AUTH_INVALID", 0},
 		{"two headers", "POST", "/v1/till", `{`, append(once, once...), 401, "E_AUTH_INVALID", 0},
 		{"two tokens", "POST", "/v1/till", `{`, append(once, s.fresh("shop", "u-all")...), 401, "E_AUTH_INVALID", 0},
-		{"basic", "POST", "/v1/till", `{`, []string{"Authorization", "Basic " + strings.TrimPrefix(once[1], "Bearer ")}, 401, "E_AUTH_INVALID", 0},
+		{"basic", "POST", "/v1/till", `{`, []string{"Authorization", "Basic " + strings.TrimPrefix(once[1], "Bearer ")}, 401,
+			"E_AUTH_INVALID", 0},
 		{"two parts", "POST", "/v1/till", `{`, bearer("a.b"), 401, "E_AUTH_INVALID", 0},
 		{"too long", "POST", "/v1/till", `{`, bearer("a.b." + strings.Repeat("x", 4096)), 401, "E_AUTH_INVALID", 0},
 		{"badly signed", "POST", "/v1/till", `{`, bearer(token("shop", "u-all", "x", "bad")), 401, "E_AUTH_INVALID", 0},
@@ -360,8 +385,14 @@ func TestWhereTheAccountIsLinked(t *testing.T) {
 		if err := json.Unmarshal([]byte(r.body), &body); err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]string{"code": "ACCOUNT_LINK_REQUIRED", "link_url": hubURL + "/connect?t=sealed", "expires_at": "2030-01-01T00:00:00.000Z", "reason": reason}
-		if r.status != 401 || r.code() != "ACCOUNT_LINK_REQUIRED" || body.LinkURL != want["link_url"] || !maps.Equal(body.Error.Details, want) {
+		want := map[string]string{
+			"code":       "ACCOUNT_LINK_REQUIRED",
+			"link_url":   hubURL + "/connect?t=sealed",
+			"expires_at": "2030-01-01T00:00:00.000Z",
+			"reason":     reason,
+		}
+		if r.status != 401 || r.code() != "ACCOUNT_LINK_REQUIRED" || body.LinkURL != want["link_url"] ||
+			!maps.Equal(body.Error.Details, want) {
 			t.Errorf("%s: %d %s", sub, r.status, r.body)
 		}
 	}
@@ -379,27 +410,28 @@ func TestAnAuthThatIsWrong(t *testing.T) {
 		sub                string
 		code               string
 	}{
-		"another app's token":         {lie("service_code", "other"), nil, "u-all", "E_INTERNAL"},
-		"another user's":              {lie("sub", "u-admin"), nil, "u-all", "E_INTERNAL"},
-		"another id":                  {lie("jti", "j"), nil, "u-all", "E_INTERNAL"},
-		"another end":                 {lie("exp", 1), nil, "u-all", "E_INTERNAL"},
-		"no app":                      {lie("service_code", ""), nil, "u-all", "E_INTERNAL"},
-		"a state that is not known":   {lie("status", "active"), nil, "u-all", "E_AUTH_REVOKED"},
-		"no state":                    {lie("status", ""), nil, "u-all", "E_AUTH_REVOKED"},
-		"the link of another user":    {nil, lie("sub", "u-admin"), "u-all", "E_INTERNAL"},
-		"the link of another app":     {nil, lie("service_code", "other"), "u-all", "E_INTERNAL"},
-		"nobody's link":               {nil, lie("hub_user", ""), "u-all", "E_INTERNAL"},
-		"a consent to another thing":  {nil, lie("scopes", []string{"admin:write", "pay:refund"}), "u-all", "E_INTERNAL"},
-		"no reason":                   {nil, lie("reason", ""), "u-new", "E_INTERNAL"},
-		"a reason that is not known":  {nil, lie("reason", "<script>"), "u-new", "E_INTERNAL"},
-		"a link elsewhere":            {nil, lie("link_url", "https://evil.example/connect?t=x"), "u-new", "E_INTERNAL"},
-		"a link almost here":          {nil, lie("link_url", hubURL+".evil.example/connect?t=x"), "u-new", "E_INTERNAL"},
-		"a link with a user":          {nil, lie("link_url", "https://hub.example@evil.example/connect?t=x"), "u-new", "E_INTERNAL"},
-		"a link to another page":      {nil, lie("link_url", hubURL+"/logout?t=x"), "u-new", "E_INTERNAL"},
-		"a link that is a script":     {nil, lie("link_url", "javascript:alert(1)"), "u-new", "E_INTERNAL"},
-		"a link with a line break":    {nil, lie("link_url", hubURL+"/connect?t=x\r\ny"), "u-new", "E_INTERNAL"},
-		"a link without an end":       {nil, lie("expires_at", nil), "u-new", "E_INTERNAL"},
-		"limits of nothing":           {lie("limits", map[string]int{"user_per_minute": 0, "user_burst": 0, "service_per_minute": 0, "service_burst": 0}), nil, "u-all", ""},
+		"another app's token":        {lie("service_code", "other"), nil, "u-all", "E_INTERNAL"},
+		"another user's":             {lie("sub", "u-admin"), nil, "u-all", "E_INTERNAL"},
+		"another id":                 {lie("jti", "j"), nil, "u-all", "E_INTERNAL"},
+		"another end":                {lie("exp", 1), nil, "u-all", "E_INTERNAL"},
+		"no app":                     {lie("service_code", ""), nil, "u-all", "E_INTERNAL"},
+		"a state that is not known":  {lie("status", "active"), nil, "u-all", "E_AUTH_REVOKED"},
+		"no state":                   {lie("status", ""), nil, "u-all", "E_AUTH_REVOKED"},
+		"the link of another user":   {nil, lie("sub", "u-admin"), "u-all", "E_INTERNAL"},
+		"the link of another app":    {nil, lie("service_code", "other"), "u-all", "E_INTERNAL"},
+		"nobody's link":              {nil, lie("hub_user", ""), "u-all", "E_INTERNAL"},
+		"a consent to another thing": {nil, lie("scopes", []string{"admin:write", "pay:refund"}), "u-all", "E_INTERNAL"},
+		"no reason":                  {nil, lie("reason", ""), "u-new", "E_INTERNAL"},
+		"a reason that is not known": {nil, lie("reason", "<script>"), "u-new", "E_INTERNAL"},
+		"a link elsewhere":           {nil, lie("link_url", "https://evil.example/connect?t=x"), "u-new", "E_INTERNAL"},
+		"a link almost here":         {nil, lie("link_url", hubURL+".evil.example/connect?t=x"), "u-new", "E_INTERNAL"},
+		"a link with a user":         {nil, lie("link_url", "https://hub.example@evil.example/connect?t=x"), "u-new", "E_INTERNAL"},
+		"a link to another page":     {nil, lie("link_url", hubURL+"/logout?t=x"), "u-new", "E_INTERNAL"},
+		"a link that is a script":    {nil, lie("link_url", "javascript:alert(1)"), "u-new", "E_INTERNAL"},
+		"a link with a line break":   {nil, lie("link_url", hubURL+"/connect?t=x\r\ny"), "u-new", "E_INTERNAL"},
+		"a link without an end":      {nil, lie("expires_at", nil), "u-new", "E_INTERNAL"},
+		"limits of nothing": {lie("limits", map[string]int{"user_per_minute": 0, "user_burst": 0, "service_per_minute": 0,
+			"service_burst": 0}), nil, "u-all", ""},
 		"more scopes than the app's":  {nil, lie("scopes", []string{"pay:read", "pay:write", "admin:write"}), "u-all", ""},
 		"a user where none was asked": {nil, lie("hub_user", "usr_1"), "u-unlinked", ""},
 	} {
@@ -413,11 +445,15 @@ func TestAnAuthThatIsWrong(t *testing.T) {
 			reached, _ := s.counts()
 			r := s.do(t, "POST", path, `{}`, s.fresh(strings.ReplaceAll(name, " ", "-"), c.sub)...)
 			now, _ := s.counts()
-			if r.code() != c.code || (now > reached) != (c.code == "") || strings.Contains(r.body, "evil") || strings.Contains(r.body, "link_url") {
+			if r.code() != c.code || (now > reached) != (c.code == "") || strings.Contains(r.body, "evil") ||
+				strings.Contains(r.body, "link_url") {
 				t.Errorf("%d %s", r.status, r.body)
 			}
 			if c.code == "" {
-				if who := s.last(t).Caller; slices.Contains(who.Scopes, "admin:write") || c.sub == "u-unlinked" && (who.HubUser != "" || who.Scopes != nil) {
+				if who := s.last(
+					t,
+				).Caller; slices.Contains(who.Scopes, "admin:write") ||
+					c.sub == "u-unlinked" && (who.HubUser != "" || who.Scopes != nil) {
 					t.Errorf("the owner saw %+v", who)
 				}
 			}
@@ -486,7 +522,12 @@ func TestAppsHaveTheirOwnLimits(t *testing.T) {
 			a["limits"] = map[string]int{"user_per_minute": 6000, "user_burst": 100, "service_per_minute": 6, "service_burst": 2}
 		}
 	})
-	if got := append(append(codes("svc", "u-all", 1), codes("svc", "u-some", 1)...), codes("svc", "u-all", 1)...); !slices.Equal(got, []string{"", "", "E_RATE_LIMIT"}) {
+	if got := append(
+		append(codes("svc", "u-all", 1), codes("svc", "u-some", 1)...),
+		codes("svc", "u-all", 1)...); !slices.Equal(
+		got,
+		[]string{"", "", "E_RATE_LIMIT"},
+	) {
 		t.Errorf("one app: %v", got)
 	}
 	if r := s.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, bearer(allScopes)...); r.status != 200 {
@@ -496,7 +537,7 @@ func TestAppsHaveTheirOwnLimits(t *testing.T) {
 
 // TestFailedTokensAreCounted as failed keys are: guessing is bounded, and auth is not asked for what cannot be a token.
 func TestFailedTokensAreCounted(t *testing.T) {
-	s := newTill(t, func(g *gateway.Gateway) { g.Failures = gateway.Rate{PerMinute: 6, Burst: 3} })
+	s := newTill(t, func(g *gateway.Gateway) { g.Failures = edge.Rate{PerMinute: 6, Burst: 3} })
 	bad := bearer(token("shop", "u-all", "x", "bad"))
 	for i, want := range []string{"E_AUTH_INVALID", "E_AUTH_INVALID", "E_AUTH_INVALID", "E_RATE_LIMIT"} {
 		if r := s.do(t, "GET", "/v1/till", "", bad...); r.code() != want {
@@ -521,20 +562,29 @@ func TestFailedTokensAreCounted(t *testing.T) {
 // TestRefusedAppsAreRecorded by name, and nothing of their tokens.
 func TestRefusedAppsAreRecorded(t *testing.T) {
 	s := newTill(t)
-	sent := [][]string{s.fresh("suspended", "u-all"), bearer(token("shop", "u-all", "x", "bad")), s.fresh("shop", "u-new"), s.fresh("shop", "u-all")}
+	sent := [][]string{
+		s.fresh("suspended", "u-all"),
+		bearer(token("shop", "u-all", "x", "bad")),
+		s.fresh("shop", "u-new"),
+		s.fresh("shop", "u-all"),
+	}
 	var bodies string
 	for _, h := range sent {
 		bodies += s.do(t, "POST", "/v1/till/refund", `{}`, h...).body
 	}
 	s.set(func() { s.verdict = func(a map[string]any) { a["sub"] = "u-admin" } })
 	bodies += s.do(t, "POST", "/v1/till", `{}`, s.fresh("shop", "u-all")...).body
-	s.edge.mu.Lock()
-	defer s.edge.mu.Unlock()
+	s.fixture.mu.Lock()
+	defer s.fixture.mu.Unlock()
 	var got []string
 	for _, e := range s.entries {
 		got = append(got, e.Tool+" "+e.Outcome+" "+e.Caller.CredentialID)
 	}
-	if want := "till.refund E_AUTH_REVOKED app:suspended|till.refund E_AUTH_INVALID |till.refund E_SCOPE app:shop|till.refund E_SCOPE app:shop|till.pay E_INTERNAL "; strings.Join(got, "|") != want {
+	if want := "till.refund E_AUTH_REVOKED app:suspended|till.refund E_AUTH_INVALID |till.refund E_SCOPE app:shop|till.refund E_SCOPE " +
+		"app:shop|till.pay E_INTERNAL "; strings.Join(
+		got,
+		"|",
+	) != want {
 		t.Errorf("recorded %s\nwant     %s", strings.Join(got, "|"), want)
 	}
 	everything, err := json.Marshal(s.entries)

@@ -14,13 +14,13 @@ import (
 
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/tool"
-	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/catalog"
 )
 
 // TestWhatIsNamedUpsertReplaces: a tool that replaces says so, or the same call again would be taken for a try of the first.
 func TestWhatIsNamedUpsertReplaces(t *testing.T) {
 	t.Parallel()
-	catalog, err := gateway.LoadCatalog(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), slog.New(slog.DiscardHandler))
+	catalog, err := catalog.Load(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestWhatIsNamedUpsertReplaces(t *testing.T) {
 }
 
 func TestCatalogAndDetail(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	r := e.do(t, "GET", "/api/tools", "", bearer(readOnly)...)
 	var data struct {
 		Version string
@@ -51,7 +51,8 @@ func TestCatalogAndDetail(t *testing.T) {
 	if err := json.Unmarshal(r.env.Data, &data); err != nil || r.env.Tool != "catalog" || *r.env.Count != 2 || data.Version != "0.2.0" {
 		t.Fatalf("%v: %s", err, r.body)
 	}
-	if read, write := data.Tools[0], data.Tools[1]; read.Name != "search_echo" || !read.Allowed || write.Allowed || !write.Write || read.InputSchema["additionalProperties"] != false {
+	if read, write := data.Tools[0], data.Tools[1]; read.Name != "search_echo" || !read.Allowed || write.Allowed || !write.Write ||
+		read.InputSchema["additionalProperties"] != false {
 		t.Errorf("got %s", r.body)
 	}
 	d := e.do(t, "GET", "/api/tools/store_echo/detail", "", bearer(readOnly)...)
@@ -62,7 +63,11 @@ func TestCatalogAndDetail(t *testing.T) {
 		Limits       map[string]int64
 		Examples     []any
 	}
-	if err := json.Unmarshal(d.env.Data, &detail); err != nil || detail.Name != "store_echo" || detail.OutputSchema["type"] != "object" || detail.Limits["max_body_bytes"] != 4096 || detail.Examples == nil {
+	if err := json.Unmarshal(
+		d.env.Data,
+		&detail,
+	); err != nil || detail.Name != "store_echo" || detail.OutputSchema["type"] != "object" || detail.Limits["max_body_bytes"] != 4096 ||
+		detail.Examples == nil {
 		t.Errorf("%v: %s", err, d.body)
 	}
 	codes := ""
@@ -85,7 +90,7 @@ func TestCatalogAndDetail(t *testing.T) {
 
 // TestTheCatalogSaysHowToCall: what is in the catalog, and a key, are enough for a call.
 func TestTheCatalogSaysHowToCall(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	r := e.do(t, "GET", "/api/tools", "", bearer(allScopes)...)
 	var data struct {
 		OpenAPI, Docs, Note string
@@ -100,14 +105,23 @@ func TestTheCatalogSaysHowToCall(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(r.env.Data, &data); err != nil || data.OpenAPI != "/openapi.json" || data.Docs != "/docs" || !strings.Contains(data.Note, "never an instruction") {
+	if err := json.Unmarshal(
+		r.env.Data,
+		&data,
+	); err != nil || data.OpenAPI != "/openapi.json" || data.Docs != "/docs" ||
+		!strings.Contains(data.Note, "never an instruction") {
 		t.Fatalf("%v %s", err, r.body)
 	}
 	for _, tool := range data.Tools {
 		if required := tool.Idempotency != nil; required != tool.Write || required && *tool.Idempotency != "required" {
 			t.Errorf("%s: %s", tool.Name, r.body)
 		}
-		request, err := http.NewRequestWithContext(t.Context(), tool.Call.Method, e.url+tool.Call.Path, strings.NewReader(`{"text":"hello"}`))
+		request, err := http.NewRequestWithContext(
+			t.Context(),
+			tool.Call.Method,
+			e.url+tool.Call.Path,
+			strings.NewReader(`{"text":"hello"}`),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -124,13 +138,21 @@ func TestTheCatalogSaysHowToCall(t *testing.T) {
 			t.Errorf("%s: %d %s %v", tool.Name, answer.StatusCode, body, err)
 		}
 	}
-	if d := e.do(t, "GET", "/api/tools/store_echo/detail", "", bearer(allScopes)...); !strings.Contains(d.body, `"path":"/api/tools/store_echo","headers":["Authorization","Content-Type","Idempotency-Key"]},"idempotency":"required"`) {
+	if d := e.do(
+		t,
+		"GET",
+		"/api/tools/store_echo/detail",
+		"",
+		bearer(allScopes)...); !strings.Contains(
+		d.body,
+		`"path":"/api/tools/store_echo","headers":["Authorization","Content-Type","Idempotency-Key"]},"idempotency":"required"`,
+	) {
 		t.Errorf("%s", d.body)
 	}
 }
 
 func TestCatalogETag(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	first := e.do(t, "GET", "/api/tools", "", bearer(readOnly)...)
 	tag := first.header.Get("ETag")
 	for _, sent := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
@@ -144,16 +166,20 @@ func TestCatalogETag(t *testing.T) {
 }
 
 func TestCatalogKeepsTheLastGoodManifest(t *testing.T) {
-	c := gateway.NewCatalog(slog.New(slog.DiscardHandler))
+	c := catalog.New(slog.New(slog.DiscardHandler))
 	input := json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}},"additionalProperties":false}`)
-	good := tool.Manifest{Service: "one", Tools: []tool.Spec{{Name: "a", Input: input, Position: 2}, {Name: "b", Input: input, Position: 1}}}
+	good := tool.Manifest{
+		Service: "one",
+		Tools:   []tool.Spec{{Name: "a", Input: input, Position: 2}, {Name: "b", Input: input, Position: 1}},
+	}
 	if err := c.Update(good); err != nil {
 		t.Fatal(err)
 	}
 	for name, bad := range map[string]tool.Manifest{
 		"another's tool": {Service: "two", Tools: []tool.Spec{{Name: "c", Input: input}, {Name: "a", Input: input}}},
 		"its own twice":  {Service: "one", Tools: []tool.Spec{{Name: "a", Input: input}, {Name: "a", Input: input}}},
-		"no schema":      {Service: "one", Tools: []tool.Spec{{Name: "a", Input: json.RawMessage(`{"type":"object","oneOf":[{"type":"object"}]}`)}}},
+		"no schema": {Service: "one", Tools: []tool.Spec{{Name: "a",
+			Input: json.RawMessage(`{"type":"object","oneOf":[{"type":"object"}]}`)}}},
 	} {
 		if err := c.Update(bad); err == nil {
 			t.Errorf("%s: taken", name)
@@ -172,7 +198,7 @@ func TestCatalogKeepsTheLastGoodManifest(t *testing.T) {
 }
 
 func TestOpenAPIDescribesTheCatalog(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	r := e.do(t, "GET", "/openapi.json", "")
 	var document struct {
 		OpenAPI string
@@ -192,7 +218,7 @@ func TestOpenAPIDescribesTheCatalog(t *testing.T) {
 }
 
 func TestOpenAPIIsAskedForAgain(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	first := e.do(t, "GET", "/openapi.json", "")
 	tag := first.header.Get("ETag")
 	if first.header.Get("Cache-Control") != "no-cache" || first.header.Get("Content-Type") != "application/json" || tag == "" {
@@ -219,7 +245,10 @@ func TestOpenAPIIsAskedForAgain(t *testing.T) {
 	if b, err := io.ReadAll(unpacked); err != nil || string(b) != first.body || resp.ContentLength >= int64(len(first.body)) {
 		t.Errorf("%d bytes packed, %v", resp.ContentLength, err)
 	}
-	more := tool.Manifest{Service: "more", Tools: []tool.Spec{{Name: "more", Input: json.RawMessage(`{"type":"object","additionalProperties":false}`)}}}
+	more := tool.Manifest{
+		Service: "more",
+		Tools:   []tool.Spec{{Name: "more", Input: json.RawMessage(`{"type":"object","additionalProperties":false}`)}},
+	}
 	if err := e.gateway.Catalog.Update(more); err != nil {
 		t.Fatal(err)
 	}
@@ -234,8 +263,8 @@ func TestOpenAPIIsAskedForAgain(t *testing.T) {
 // TestWhatIsTheSameForManyIsMadeOnce: readers of the catalog and of the API's description
 // share their bytes, however many they are and however slowly they read.
 func TestWhatIsTheSameForManyIsMadeOnce(t *testing.T) {
-	e := newEdge(t)
-	catalog, err := gateway.LoadCatalog(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), e.gateway.Logger)
+	e := newFixture(t)
+	catalog, err := catalog.Load(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), e.gateway.Logger)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,22 +303,4 @@ func (d *discarded) WriteHeader(status int) { d.status = status }
 func (d *discarded) Write(b []byte) (int, error) {
 	d.size += len(b)
 	return len(b), nil
-}
-
-// TestWhatAMessageRepeatsSteersNobody: controls below the space were all that was taken out of a caller's text, so that a message
-// could turn the direction of what a person reads, or reach a terminal as a sequence of C1.
-func TestWhatAMessageRepeatsSteersNobody(t *testing.T) {
-	for in, want := range map[string]string{
-		"execute_read_sql":       "execute_read_sql",
-		"a\x1b[1m\u009b1mb":      "a [1m 1mb",
-		"safe\u202egnp.exe":      "safegnp.exe",
-		"a\u200bb\xff":           "ab\ufffd",
-		strings.Repeat("도", 65):  strings.Repeat("도", 63) + "…",
-		strings.Repeat("도", 64):  strings.Repeat("도", 64),
-		"nothing\r\nX-Header: y": "nothing  X-Header: y",
-	} {
-		if got := gateway.Printable(in); got != want {
-			t.Errorf("%q is repeated as %q, not as %q", in, got, want)
-		}
-	}
 }

@@ -32,6 +32,8 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/catalog"
+	"hub.internal/services/gateway/console"
 )
 
 // The secrets of the tests' sessions.
@@ -51,9 +53,9 @@ type saw struct {
 
 // house is a gateway with a console, before a service with pages.
 type house struct {
-	*edge
+	*fixture
 	clock   *hubtest.Clock
-	catalog *gateway.Catalog
+	catalog *catalog.Catalog
 
 	mu    sync.Mutex
 	asked int
@@ -66,25 +68,25 @@ type house struct {
 	waits chan struct{}
 }
 
-func (h *house) ask(_ context.Context, secret string) (gateway.Session, error) {
+func (h *house) ask(_ context.Context, secret string) (console.Session, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.asked++
 	if h.authOut {
-		return gateway.Session{}, fault.New(fault.DB, "The auth service is not available right now.").After(time.Second)
+		return console.Session{}, fault.New(fault.DB, "The auth service is not available right now.").After(time.Second)
 	}
-	s := gateway.Session{ExpiresAt: h.clock.Now().Add(30 * time.Minute)}
+	s := console.Session{ExpiresAt: h.clock.Now().Add(30 * time.Minute)}
 	switch {
 	case h.ended[secret]:
-		return gateway.Session{}, fault.New(fault.AuthRevoked, "The session was ended.")
+		return console.Session{}, fault.New(fault.AuthRevoked, "The session was ended.")
 	case secret == reviewerSession:
 		s.ID, s.User, s.Email, s.Name, s.Roles = "ses_r", "usr_r", "rev@example.com", "민수 Rev", []string{"reviewer"}
 	case secret == adminSession:
 		s.ID, s.User, s.Email, s.Roles = "ses_a", "usr_a", "adm@example.com", []string{"admin"}
 	case secret == endedSession:
-		return gateway.Session{}, fault.New(fault.AuthExpired, "The session has ended.")
+		return console.Session{}, fault.New(fault.AuthExpired, "The session has ended.")
 	default:
-		return gateway.Session{}, fault.New(fault.AuthInvalid, "The session is not valid.")
+		return console.Session{}, fault.New(fault.AuthInvalid, "The session is not valid.")
 	}
 	return s, nil
 }
@@ -147,7 +149,15 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 		if err != nil {
 			return err
 		}
-		s := saw{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Host: r.Host, Body: string(b), Header: r.Header.Clone(), Caller: caller.From(r.Context())}
+		s := saw{
+			Method: r.Method,
+			Path:   r.URL.Path,
+			Query:  r.URL.RawQuery,
+			Host:   r.Host,
+			Body:   string(b),
+			Header: r.Header.Clone(),
+			Caller: caller.From(r.Context()),
+		}
 		h.mu.Lock()
 		h.reached = append(h.reached, s)
 		h.mu.Unlock()
@@ -196,12 +206,19 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.edge = newEdge(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
-		g.Console = &gateway.Console{Sessions: gateway.NewSessionCache(h.ask, h.clock.Now), Pages: pages, Visitors: gateway.NewVisitors(h.askBrowser, h.clock.Now)}
+	h.fixture = newFixture(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
+		g.Console = &console.Console{
+			Edge:     g.Gateway,
+			Sessions: console.NewSessionCache(h.ask, h.clock.Now),
+			Pages:    pages,
+			Visitors: console.NewVisitors(h.askBrowser, h.clock.Now),
+		}
 		g.Console.Visitors.Patience = 0
 		clients := neighbours{"echo": g.Services.Client("echo")}
 		for name, addr := range map[string]string{"desk": strings.TrimPrefix(desk.URL, "http://"), "gone": "127.0.0.1:1"} {
-			clients[name] = remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{addr}, Keys: keys, Logger: logger, Patience: hubtest.Patience})
+			clients[name] = remote.New(
+				remote.Options{Service: name, Instancer: sd.FixedInstancer{addr}, Keys: keys, Logger: logger, Patience: hubtest.Patience},
+			)
 			t.Cleanup(clients[name].Close)
 		}
 		g.Services = clients
@@ -211,7 +228,8 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 				tool.Route{Prefix: "/drafts", Role: "reviewer", Tab: "System", Title: "Drafts", Position: 1},
 				tool.Route{Prefix: "/admin/keys", Role: "admin", Tab: "Admin", Title: "API keys", Position: 2},
 				tool.Route{Prefix: "/account/x", Tab: "System", Title: "You", Position: 9},
-				tool.Route{Prefix: "/login", Public: true}, tool.Route{Prefix: "/logout", Public: true}, tool.Route{Prefix: "/unsubscribe", Public: true}, tool.Route{Prefix: "/connect", Public: true})},
+				tool.Route{Prefix: "/login", Public: true}, tool.Route{Prefix: "/logout", Public: true},
+				tool.Route{Prefix: "/unsubscribe", Public: true}, tool.Route{Prefix: "/connect", Public: true})},
 			{Service: "gone", Console: []tool.Route{{Prefix: "/admin", Role: "admin", Tab: "Admin", Title: "Overview", Position: 1}}},
 		} {
 			if err := g.Catalog.Update(m); err != nil {
@@ -321,26 +339,47 @@ func TestConsoleAccess(t *testing.T) {
 			}
 		})
 	}
-	if r := h.visit(t, "GET", "/drafts", "", with(session(endedSession), asPerson, []string{"HX-Request", "true"})...); r.status != 401 || r.header.Get("HX-Redirect") != "/login" {
+	if r := h.visit(
+		t,
+		"GET",
+		"/drafts",
+		"",
+		with(session(endedSession), asPerson, []string{"HX-Request", "true"})...); r.status != 401 ||
+		r.header.Get("HX-Redirect") != "/login" {
 		t.Errorf("htmx: %d %v", r.status, r.header)
 	}
 	for page, want := range map[string]string{
-		"https://hub.example/drafts/7/targets/3?q=a": "/login?next=%2Fdrafts%2F7%2Ftargets%2F3%3Fq%3Da", "https://hub.example/": "/login", "": "/login", "%": "/login", "mailto:x": "/login",
+		"https://hub.example/drafts/7/targets/3?q=a": "/login?next=%2Fdrafts%2F7%2Ftargets%2F3%3Fq%3Da", "https://hub.example/": "/login",
+		"": "/login", "%": "/login", "mailto:x": "/login",
 		"https://evil.example//evil.example/x": "/login?next=%2F%2Fevil.example%2Fx", // which auth does not go on to
 	} {
-		r := h.visit(t, "POST", "/drafts/7/decide", "", with(session(endedSession), asPerson, []string{"HX-Request", "true", "HX-Current-URL", page, "Sec-Fetch-Site", "same-origin"})...)
+		r := h.visit(
+			t,
+			"POST",
+			"/drafts/7/decide",
+			"",
+			with(
+				session(endedSession),
+				asPerson,
+				[]string{"HX-Request", "true", "HX-Current-URL", page, "Sec-Fetch-Site", "same-origin"},
+			)...)
 		if got := r.header.Get("HX-Redirect"); got != want {
 			t.Errorf("a part of %q: %q", page, got)
 		}
 	}
 	for _, headers := range [][]string{nil, asPerson} {
 		r := h.visit(t, "PUT", "/connect", "", headers...)
-		if r.status != 405 || r.header.Get("Allow") != "GET, HEAD" || !strings.Contains(r.body, "The method PUT is not allowed here; use GET, HEAD.") || (headers == nil) != (r.code() == "E_VALIDATION") {
+		if r.status != 405 || r.header.Get("Allow") != "GET, HEAD" ||
+			!strings.Contains(r.body, "The method PUT is not allowed here; use GET, HEAD.") ||
+			(headers == nil) != (r.code() == "E_VALIDATION") {
 			t.Errorf("wrong method: %d %q %s", r.status, r.header.Get("Allow"), r.body)
 		}
 	}
 	r := h.visit(t, "GET", "/admin/keys", "", with(session(reviewerSession), asPerson)...)
-	if r.status != 403 || !strings.Contains(r.body, "You may not see this page") || !strings.Contains(r.body, r.header.Get("X-Request-Id")) || !strings.Contains(r.body, `href="/drafts"`) || strings.Contains(r.body, `href="/admin/keys"`) {
+	if r.status != 403 || !strings.Contains(r.body, "You may not see this page") ||
+		!strings.Contains(r.body, r.header.Get("X-Request-Id")) ||
+		!strings.Contains(r.body, `href="/drafts"`) ||
+		strings.Contains(r.body, `href="/admin/keys"`) {
 		t.Errorf("the page of a refusal: %d %s", r.status, r.body)
 	}
 }
@@ -349,9 +388,39 @@ func TestConsoleAccess(t *testing.T) {
 func TestWhatTheOwnerSees(t *testing.T) {
 	h := newHouse(t)
 	r := h.visit(t, "POST", "/drafts/1?q=%EA%B9%80", "a=1&b=%3C", with(asPerson, []string{
-		"Cookie", "x=1; __Host-hub=" + reviewerSession + "; __Host-hub-flash=f", "Cookie", "__Host-hub=" + adminSession, "Content-Type", "application/x-www-form-urlencoded",
-		"Authorization", "Bearer " + allScopes, "X-API-Key", allScopes, "Hub-Token", "forged", "Hub-Navigation", "forged", "Hub-Plain-Cookies", "1", "Hub-Deadline-Ms", "1",
-		"X-Forwarded-For", "6.6.6.6", "X-Forwarded-Proto", "https", "Forwarded", "for=6.6.6.6", "Connection", "X-Hop, close", "X-Hop", "1", "Upgrade", "websocket", "X-Request-Id", "req_mine"})...)
+		"Cookie",
+		"x=1; __Host-hub=" + reviewerSession + "; __Host-hub-flash=f",
+		"Cookie",
+		"__Host-hub=" + adminSession,
+		"Content-Type",
+		"application/x-www-form-urlencoded",
+		"Authorization",
+		"Bearer " + allScopes,
+		"X-API-Key",
+		allScopes,
+		"Hub-Token",
+		"forged",
+		"Hub-Navigation",
+		"forged",
+		"Hub-Plain-Cookies",
+		"1",
+		"Hub-Deadline-Ms",
+		"1",
+		"X-Forwarded-For",
+		"6.6.6.6",
+		"X-Forwarded-Proto",
+		"https",
+		"Forwarded",
+		"for=6.6.6.6",
+		"Connection",
+		"X-Hop, close",
+		"X-Hop",
+		"1",
+		"Upgrade",
+		"websocket",
+		"X-Request-Id",
+		"req_mine",
+	})...)
 	if r.status != 200 {
 		t.Fatalf("%d %s", r.status, r.body)
 	}
@@ -359,11 +428,17 @@ func TestWhatTheOwnerSees(t *testing.T) {
 	if s.Method != "POST" || s.Path != "/drafts/1" || s.Query != "q=%EA%B9%80" || s.Body != "a=1&b=%3C" || "http://"+s.Host != h.url {
 		t.Errorf("the request changed: %+v", s)
 	}
-	if got, want := s.Caller, (caller.Caller{Kind: "user", Service: "console", ExternalUserID: "rev@example.com", CredentialID: "ses_r", HubUser: "usr_r",
-		Roles: []string{"reviewer"}, Email: "rev@example.com", Name: "민수 Rev", RequestID: "req_mine"}); fmt.Sprint(got) != fmt.Sprint(want) {
+	if got, want := s.Caller, (caller.Caller{Kind: "user", Service: "console", ExternalUserID: "rev@example.com", CredentialID: "ses_r",
+		HubUser: "usr_r",
+		Roles:   []string{"reviewer"}, Email: "rev@example.com", Name: "민수 Rev", RequestID: "req_mine"}); fmt.Sprint(
+		got,
+	) != fmt.Sprint(
+		want,
+	) {
 		t.Errorf("caller %+v", got)
 	}
-	for name, want := range map[string]string{"Cookie": "x=1; __Host-hub-flash=f", "Authorization": "", "X-Api-Key": "", "X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "",
+	for name, want := range map[string]string{"Cookie": "x=1; __Host-hub-flash=f", "Authorization": "", "X-Api-Key": "",
+		"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "",
 		"Forwarded": "", "X-Hop": "", "Upgrade": "", "Hub-Plain-Cookies": "", "X-Request-Id": "req_mine"} {
 		if got := strings.Join(s.Header.Values(name), "|"); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
@@ -384,7 +459,8 @@ func TestCredentialsDoNotCross(t *testing.T) {
 	before := h.count()
 	for _, method := range []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD"} {
 		for _, path := range []string{"/drafts", "/drafts/1", "/admin", "/admin/keys", "/account/x"} {
-			for _, headers := range [][]string{bearer(allScopes), {"X-API-Key", allScopes}, {"Cookie", "__Host-hub=" + allScopes}, {"Cookie", "__Host-hub=" + reviewerSession[:42]}, with(bearer(allScopes), session(endedSession))} {
+			for _, headers := range [][]string{bearer(allScopes), {"X-API-Key", allScopes}, {"Cookie", "__Host-hub=" + allScopes},
+				{"Cookie", "__Host-hub=" + reviewerSession[:42]}, with(bearer(allScopes), session(endedSession))} {
 				if r := h.visit(t, method, path, "", headers...); r.status != 401 {
 					t.Errorf("%s %s with %v: %d", method, path, headers, r.status)
 				}
@@ -442,7 +518,9 @@ func TestCompressedPagesPass(t *testing.T) {
 	for _, accept := range []string{"gzip", "gzip;q=0"} {
 		r := h.visit(t, "GET", "/drafts/long", "", with(session(reviewerSession), asPerson, []string{"Accept-Encoding", accept})...)
 		packed := accept == "gzip"
-		if r.status != 422 || (r.header.Get("Content-Encoding") == "gzip") != packed || (len(r.body) < 1000) != packed || r.header.Get("HX-Push-Url") != "/drafts/1" || !slices.Contains(r.header.Values("Vary"), "Accept-Encoding") {
+		if r.status != 422 || (r.header.Get("Content-Encoding") == "gzip") != packed || (len(r.body) < 1000) != packed ||
+			r.header.Get("HX-Push-Url") != "/drafts/1" ||
+			!slices.Contains(r.header.Values("Vary"), "Accept-Encoding") {
 			t.Errorf("%s: %d, %d bytes, %v", accept, r.status, len(r.body), r.header)
 		}
 		if packed {
@@ -456,7 +534,13 @@ func TestCompressedPagesPass(t *testing.T) {
 			t.Errorf("%s: %d %v", accept, own.status, own.header)
 		}
 	}
-	if r := h.visit(t, "HEAD", "/drafts/long", "", with(session(reviewerSession), []string{"Accept-Encoding", "gzip"})...); r.status != 422 || r.body != "" {
+	if r := h.visit(
+		t,
+		"HEAD",
+		"/drafts/long",
+		"",
+		with(session(reviewerSession), []string{"Accept-Encoding", "gzip"})...); r.status != 422 ||
+		r.body != "" {
 		t.Errorf("HEAD: %d %q", r.status, r.body)
 	}
 }
@@ -498,7 +582,8 @@ func TestHeadersGolden(t *testing.T) {
 	} {
 		r := h.visit(t, c.method, c.path, "", c.headers...)
 		fmt.Fprintf(&out, "%s: %d\n", c.name, r.status)
-		for _, name := range []string{"Content-Type", "Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Opener-Policy",
+		for _, name := range []string{"Content-Type", "Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy",
+			"Cross-Origin-Opener-Policy",
 			"Cross-Origin-Resource-Policy", "Cache-Control", "Strict-Transport-Security", "Vary", "Location", "Retry-After"} {
 			for _, v := range r.header.Values(name) {
 				fmt.Fprintf(&out, "  %s: %s\n", name, v)
@@ -578,7 +663,13 @@ func TestSessionCache(t *testing.T) {
 	h.authOut = true
 	h.mu.Unlock()
 	h.clock.Advance(2 * time.Second)
-	if r := h.visit(t, "GET", "/drafts", "", with(session(reviewerSession), asPerson)...); r.status != 503 || r.header.Get("Retry-After") == "" {
+	if r := h.visit(
+		t,
+		"GET",
+		"/drafts",
+		"",
+		with(session(reviewerSession), asPerson)...); r.status != 503 ||
+		r.header.Get("Retry-After") == "" {
 		t.Errorf("without auth: %d", r.status)
 	}
 	if r := h.visit(t, "GET", "/unsubscribe/x", "", session(reviewerSession)...); r.status != 200 {
@@ -622,7 +713,12 @@ func TestConsoleManifests(t *testing.T) {
 			t.Errorf("%s is accepted", name)
 		}
 	}
-	if err := h.catalog.Update(tool.Manifest{Service: "fine", Console: web.Routes("fine", tool.Route{Prefix: "/p"}, tool.Route{Prefix: "/drafts/deeper", Role: "admin"})}); err != nil {
+	if err := h.catalog.Update(
+		tool.Manifest{
+			Service: "fine",
+			Console: web.Routes("fine", tool.Route{Prefix: "/p"}, tool.Route{Prefix: "/drafts/deeper", Role: "admin"}),
+		},
+	); err != nil {
 		t.Error(err)
 	}
 	if r := h.visit(t, "GET", "/drafts/deeper/x", "", session(reviewerSession)...); r.status != 403 {
@@ -632,7 +728,13 @@ func TestConsoleManifests(t *testing.T) {
 
 func TestUploads(t *testing.T) {
 	h := newHouse(t)
-	if r := h.visit(t, "POST", "/drafts/1", strings.Repeat("x", 1<<20), session(reviewerSession)...); r.status != 200 || len(h.last(t).Body) != 1<<20 {
+	if r := h.visit(
+		t,
+		"POST",
+		"/drafts/1",
+		strings.Repeat("x", 1<<20),
+		session(reviewerSession)...); r.status != 200 ||
+		len(h.last(t).Body) != 1<<20 {
 		t.Errorf("a mebibyte: %d", r.status)
 	}
 	if r := h.visit(t, "POST", "/drafts/1", strings.Repeat("x", 1<<20+1), session(reviewerSession)...); r.status != 400 {
@@ -644,7 +746,12 @@ func TestUploads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fmt.Fprintf(conn, "POST /drafts/1 HTTP/1.1\r\nHost: %s\r\nCookie: __Host-hub=%s\r\nContent-Length: 1000\r\n\r\nhalf", address, reviewerSession)
+		fmt.Fprintf(
+			conn,
+			"POST /drafts/1 HTTP/1.1\r\nHost: %s\r\nCookie: __Host-hub=%s\r\nContent-Length: 1000\r\n\r\nhalf",
+			address,
+			reviewerSession,
+		)
 		time.Sleep(5 * time.Millisecond)
 		_ = conn.Close()
 	}

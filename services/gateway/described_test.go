@@ -20,6 +20,8 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/console"
+	"hub.internal/services/gateway/edge"
 	"hub.internal/services/gateway/reference"
 )
 
@@ -30,7 +32,7 @@ type document struct {
 	compiler *jsonschema.Compiler
 }
 
-func readDocument(t *testing.T, e *edge) *document {
+func readDocument(t *testing.T, e *fixture) *document {
 	t.Helper()
 	root, err := jsonschema.UnmarshalJSON(strings.NewReader(e.do(t, "GET", "/openapi.json", "").body))
 	if err != nil {
@@ -216,7 +218,8 @@ func (d *document) exemplified(at string, op map[string]any) {
 		d.t.Errorf("%s: no example of a request", at)
 	}
 	for _, parameter := range op["parameters"].([]any) {
-		if p := parameter.(map[string]any); p["in"] == "path" && p["example"] == nil && op["requestBody"] == nil && d.at(at+"/responses/200"+content) != nil {
+		if p := parameter.(map[string]any); p["in"] == "path" && p["example"] == nil && op["requestBody"] == nil &&
+			d.at(at+"/responses/200"+content) != nil {
 			d.t.Errorf("%s: no example of %s", at, p["name"])
 		}
 	}
@@ -269,7 +272,7 @@ func (d *document) describes(method, path string, r reply) {
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()
 	e := newShop(t)
-	d := readDocument(t, e.edge)
+	d := readDocument(t, e.fixture)
 	key := func(name string) []string { return append(bearer(allScopes), tool.KeyHeader, name) }
 	statuses := map[int]int{}
 	for _, c := range []struct {
@@ -314,11 +317,13 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 func withPages(t *testing.T) func(*gateway.Gateway) {
 	t.Helper()
 	return func(g *gateway.Gateway) {
-		pages, err := web.New(web.Options{Service: "gateway", Files: reference.Files, Keys: callertest.Keys(t, caller.Gateway), Logger: g.Logger})
+		pages, err := web.New(
+			web.Options{Service: "gateway", Files: reference.Files, Keys: callertest.Keys(t, caller.Gateway), Logger: g.Logger},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.Console = &gateway.Console{Pages: pages, Visitors: gateway.NewVisitors(nil, time.Now)}
+		g.Console = &console.Console{Edge: g.Gateway, Pages: pages, Visitors: console.NewVisitors(nil, time.Now)}
 	}
 }
 
@@ -326,8 +331,8 @@ func withPages(t *testing.T) func(*gateway.Gateway) {
 func TestTheDescriptionIsForEverybodyAndCounted(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/openapi.json", "/docs"} {
-		e := newEdge(t, withPages(t), func(g *gateway.Gateway) {
-			g.Authenticators[tool.NoCredential] = gateway.Open{Rate: gateway.Rate{PerMinute: 60, Burst: 3}}
+		e := newFixture(t, withPages(t), func(g *gateway.Gateway) {
+			g.Authenticators[tool.NoCredential] = edge.Open{Rate: edge.Rate{PerMinute: 60, Burst: 3}}
 		})
 		for n := range 4 {
 			request, err := http.NewRequestWithContext(t.Context(), "GET", e.url+path, nil)
@@ -341,7 +346,8 @@ func TestTheDescriptionIsForEverybodyAndCounted(t *testing.T) {
 			}
 			r.Body.Close()
 			switch {
-			case n < 3 && (r.StatusCode != 200 || r.Header.Get("ETag") == "" || r.Header.Get("RateLimit") == "" || r.Header.Get("Cache-Control") != "no-cache"):
+			case n < 3 && (r.StatusCode != 200 || r.Header.Get("ETag") == "" || r.Header.Get("RateLimit") == "" ||
+				r.Header.Get("Cache-Control") != "no-cache"):
 				t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)
 			case n == 3 && (r.StatusCode != 429 || r.Header.Get("Retry-After") == ""):
 				t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)

@@ -25,6 +25,8 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/catalog"
+	"hub.internal/services/gateway/edge"
 )
 
 // The keys of the tests; auth's stand-in knows them by their last letter.
@@ -37,9 +39,9 @@ var (
 	unknown   = "crm_" + strings.Repeat("u", 42)
 )
 
-// edge is a gateway before two real neighbours: a service with an echoing read tool
+// fixture is a gateway before two real neighbours: a service with an echoing read tool
 // and a write tool, and an auth that knows the keys above.
-type edge struct {
+type fixture struct {
 	url     string
 	gateway *gateway.Gateway
 
@@ -63,15 +65,15 @@ type echoOut struct {
 	Key      string        `json:"key"`
 }
 
-func (e *edge) Queue(entry audit.Entry) {
+func (e *fixture) Queue(entry audit.Entry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.entries = append(e.entries, entry)
 }
 
-func newEdge(t testing.TB, options ...func(*gateway.Gateway)) *edge {
+func newFixture(t testing.TB, options ...func(*gateway.Gateway)) *fixture {
 	t.Helper()
-	e := &edge{}
+	e := &fixture{}
 	logger := slog.New(slog.DiscardHandler)
 	input := schema.Object(
 		schema.Required("text", schema.String("Any text.", schema.Length(1, 20))),
@@ -89,8 +91,31 @@ func newEdge(t testing.TB, options ...func(*gateway.Gateway)) *edge {
 		return echoOut{Text: in.Text, Limit: in.Limit, Caller: caller.From(ctx), Deadline: deadline}, nil
 	}
 	tools := []tool.Tool{
-		tool.New(tool.Declaration{Name: "search_echo", Category: tool.Query, Description: "Echoes.", Scope: "query", Input: input, Position: 1, Timeout: 5 * time.Second}, echo),
-		tool.New(tool.Declaration{Name: "store_echo", Category: tool.Author, Description: "Echoes and writes.", Scope: "author", Write: true, Input: input, Position: 2, MaxBody: 4096}, echo),
+		tool.New(
+			tool.Declaration{
+				Name:        "search_echo",
+				Category:    tool.Query,
+				Description: "Echoes.",
+				Scope:       "query",
+				Input:       input,
+				Position:    1,
+				Timeout:     5 * time.Second,
+			},
+			echo,
+		),
+		tool.New(
+			tool.Declaration{
+				Name:        "store_echo",
+				Category:    tool.Author,
+				Description: "Echoes and writes.",
+				Scope:       "author",
+				Write:       true,
+				Input:       input,
+				Position:    2,
+				MaxBody:     4096,
+			},
+			echo,
+		),
 	}
 	services := http.NewServeMux()
 	internal := hop.Server{Mux: services, Keys: callertest.Keys(t, "echo", caller.Gateway), Logger: logger}
@@ -102,20 +127,26 @@ func newEdge(t testing.TB, options ...func(*gateway.Gateway)) *edge {
 		hop.Declaration{Path: "/internal/apikeys/verify", Takes: caller.Neighbour(caller.Gateway)}, e.verify))
 	server := httptest.NewServer(services)
 	t.Cleanup(server.Close)
-	clients := gateway.NewClients(func(name string) *remote.Client {
+	clients := catalog.NewClients(func(name string) *remote.Client {
 		return remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")},
 			Keys: callertest.Keys(t, caller.Gateway), Logger: logger, Patience: hubtest.Patience})
 	}, "auth", "echo")
 	t.Cleanup(clients.Close)
-	catalog := gateway.NewCatalog(logger)
-	if err := catalog.Update(hop.Manifest("echo", tools, nil)); err != nil {
+	manifests := catalog.New(logger)
+	if err := manifests.Update(hop.Manifest("echo", tools, nil)); err != nil {
 		t.Fatal(err)
 	}
-	e.gateway = &gateway.Gateway{
-		Authenticators: map[string]gateway.Authenticator{tool.KeyCredential: gateway.APIKeys{Keys: gateway.NewKeyCache(gateway.AskAuth(clients.Client("auth")), time.Now)}},
-		Limiter:        gateway.NewMemory(hubtest.NewClock(time.Time{}).Now), Catalog: catalog,
-		Services: clients, Audit: e, Logger: logger, Failures: gateway.Rate{PerMinute: 1000, Burst: 1000},
-	}
+	e.gateway = &gateway.Gateway{Gateway: &edge.Gateway{
+		Authenticators: map[string]edge.Authenticator{
+			tool.KeyCredential: edge.APIKeys{Keys: edge.NewKeyCache(edge.AskAuth(clients.Client("auth")), time.Now)},
+		},
+		Limiter:  edge.NewMemory(hubtest.NewClock(time.Time{}).Now),
+		Catalog:  manifests,
+		Services: clients,
+		Audit:    e,
+		Logger:   logger,
+		Failures: edge.Rate{PerMinute: 1000, Burst: 1000},
+	}}
 	for _, o := range options {
 		o(e.gateway)
 	}
@@ -127,14 +158,21 @@ func newEdge(t testing.TB, options ...func(*gateway.Gateway)) *edge {
 	return e
 }
 
-func (e *edge) verify(_ context.Context, in struct {
+func (e *fixture) verify(_ context.Context, in struct {
 	Key string `json:"key"`
 }) (map[string]any, error) {
 	e.mu.Lock()
 	e.asked++
 	e.mu.Unlock()
 	limits := map[string]int{"user_per_minute": 600000, "user_burst": 10000, "service_per_minute": 600000, "service_burst": 10000}
-	answer := map[string]any{"id": "ak_" + in.Key[4:5], "service": "svc", "scopes": []string{"query", "author"}, "limits": limits, "status": "active", "expires_at": nil}
+	answer := map[string]any{
+		"id":         "ak_" + in.Key[4:5],
+		"service":    "svc",
+		"scopes":     []string{"query", "author"},
+		"limits":     limits,
+		"status":     "active",
+		"expires_at": nil,
+	}
 	switch in.Key {
 	case allScopes:
 	case readOnly:
@@ -179,7 +217,7 @@ func (r reply) code() string {
 	return r.env.Error.Code
 }
 
-func (e *edge) do(t *testing.T, method, path, body string, headers ...string) reply {
+func (e *fixture) do(t *testing.T, method, path, body string, headers ...string) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, e.url+path, strings.NewReader(body))
 	if err != nil {

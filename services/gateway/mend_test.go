@@ -8,15 +8,16 @@ import (
 
 	"hub.internal/pkg/hubtest"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/catalog"
 )
 
 // maxCatalog is what an agent reads before its first call, in bytes.
 const maxCatalog = 24 << 10
 
-func realCatalog(t *testing.T) *edge {
+func realCatalog(t *testing.T) *fixture {
 	t.Helper()
-	return newEdge(t, func(g *gateway.Gateway) {
-		catalog, err := gateway.LoadCatalog(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), g.Logger)
+	return newFixture(t, func(g *gateway.Gateway) {
+		catalog, err := catalog.Load(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), g.Logger)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,7 +27,13 @@ func realCatalog(t *testing.T) *edge {
 
 func TestTheCatalogIsSmall(t *testing.T) {
 	e := realCatalog(t)
-	if r := e.do(t, "GET", "/api/tools", "", bearer(allScopes)...); r.status != http.StatusOK || *r.env.Count != 21 || len(r.body) >= maxCatalog {
+	if r := e.do(
+		t,
+		"GET",
+		"/api/tools",
+		"",
+		bearer(allScopes)...); r.status != http.StatusOK || *r.env.Count != 21 ||
+		len(r.body) >= maxCatalog {
 		t.Errorf("%d: %d tools in %d bytes, want less than %d", r.status, *r.env.Count, len(r.body), maxCatalog)
 	}
 }
@@ -34,19 +41,27 @@ func TestTheCatalogIsSmall(t *testing.T) {
 func TestAnUnknownToolNamesTheOneThatWasMeant(t *testing.T) {
 	e := realCatalog(t)
 	for name, want := range map[string]string{
-		"searchBrands": "Did you mean search_brands? ", "search-brands": "Did you mean search_brands? ", "search_brand": "Did you mean search_brands? ",
+		"searchBrands": "Did you mean search_brands? ", "search-brands": "Did you mean search_brands? ",
+		"search_brand":  "Did you mean search_brands? ",
 		"SEARCH_BRANDS": "Did you mean search_brands? ", "getDDL": "Did you mean get_ddl? ", "execute_sql": "Did you mean execute_read_sql? ",
 		"list_brands": "Did you mean ", "zzz": "There is no tool \"zzz\". GET /api/tools lists the tools.",
 	} {
-		if r := e.do(t, "POST", "/api/tools/"+name, `{}`, bearer(allScopes)...); r.code() != "E_NOT_FOUND" || !strings.Contains(r.env.Error.Message, want) {
+		if r := e.do(
+			t,
+			"POST",
+			"/api/tools/"+name,
+			`{}`,
+			bearer(allScopes)...); r.code() != "E_NOT_FOUND" ||
+			!strings.Contains(r.env.Error.Message, want) {
 			t.Errorf("%s: %s", name, r.body)
 		}
 	}
 }
 
 func TestAKeyWithoutBearerIsToldSo(t *testing.T) {
-	e := newEdge(t)
-	const want = `"message":"The header Authorization has an API key without the word Bearer: send Authorization: Bearer <API_KEY>, or X-API-Key: <API_KEY>."`
+	e := newFixture(t)
+	const want = `"message":"The header Authorization has an API key without the word Bearer: send Authorization: Bearer <API_KEY>, ` +
+		`or X-API-Key: <API_KEY>."`
 	for _, value := range []string{allScopes, "Token " + allScopes, "Basic " + allScopes} {
 		r := e.do(t, "GET", "/api/tools", "", "Authorization", value)
 		if r.status != http.StatusUnauthorized || r.code() != "E_AUTH_INVALID" || !strings.Contains(r.body, want) {
@@ -54,7 +69,15 @@ func TestAKeyWithoutBearerIsToldSo(t *testing.T) {
 		}
 	}
 	for _, value := range []string{"Basic dXNlcjpwYXNz", "crm_short", "Bearer " + allScopes + "x"} {
-		if r := e.do(t, "GET", "/api/tools", "", "Authorization", value); r.code() != "E_AUTH_INVALID" || strings.Contains(r.body, "Bearer") {
+		if r := e.do(
+			t,
+			"GET",
+			"/api/tools",
+			"",
+			"Authorization",
+			value,
+		); r.code() != "E_AUTH_INVALID" ||
+			strings.Contains(r.body, "Bearer") {
 			t.Errorf("%s: %s", value, r.body)
 		}
 	}

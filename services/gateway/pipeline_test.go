@@ -12,12 +12,13 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/edge"
 )
 
 // TestOrderOfChecks breaks a call in every way at once and mends one way after the
 // other: the refusals have to come in the order of CONTRACT.md 1.2.
 func TestOrderOfChecks(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	big := `{"text":"` + strings.Repeat("x", 2<<20) + `"}`
 	tightSpent := bearer(tight)
 	for range 2 {
@@ -62,8 +63,13 @@ func TestOrderOfChecks(t *testing.T) {
 }
 
 func TestEnvelopeOfSuccess(t *testing.T) {
-	e := newEdge(t)
-	r := e.do(t, "POST", "/api/tools/search_echo", `{"text":"김 <b>&\u2028"}`, append(bearer(allScopes), "X-Request-Id", "req_mine:1.2-3", "X-External-User-Id", "agent 7")...)
+	e := newFixture(t)
+	r := e.do(
+		t,
+		"POST",
+		"/api/tools/search_echo",
+		`{"text":"김 <b>&\u2028"}`,
+		append(bearer(allScopes), "X-Request-Id", "req_mine:1.2-3", "X-External-User-Id", "agent 7")...)
 	if r.status != 200 || !r.env.OK || r.env.Tool != "search_echo" || r.env.Count == nil || *r.env.Count != 1 {
 		t.Fatalf("status %d: %s", r.status, r.body)
 	}
@@ -77,21 +83,28 @@ func TestEnvelopeOfSuccess(t *testing.T) {
 	if out.Text != "김 <b>&\u2028" || out.Limit != 50 || !out.Deadline {
 		t.Errorf("data %s", r.env.Data)
 	}
-	if got := out.Caller; got.Kind != "key" || got.Service != "svc" || got.ExternalUserID != "agent 7" || got.CredentialID != "ak_a" || got.RequestID != "req_mine:1.2-3" {
+	if got := out.Caller; got.Kind != "key" || got.Service != "svc" || got.ExternalUserID != "agent 7" || got.CredentialID != "ak_a" ||
+		got.RequestID != "req_mine:1.2-3" {
 		t.Errorf("the service saw the caller %+v", got)
 	}
 	if r.header.Get("Content-Length") != strconv.Itoa(len(r.body)) {
 		t.Errorf("Content-Length %s for %d bytes", r.header.Get("Content-Length"), len(r.body))
 	}
 	for _, bad := range []string{"", "a b", strings.Repeat("x", 129), "é"} {
-		if r := e.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, append(bearer(allScopes), "X-Request-Id", bad)...); !strings.HasPrefix(r.env.RequestID, "req_") || len(r.env.RequestID) != 30 {
+		if r := e.do(
+			t,
+			"POST",
+			"/api/tools/search_echo",
+			`{"text":"x"}`,
+			append(bearer(allScopes), "X-Request-Id", bad)...); !strings.HasPrefix(r.env.RequestID, "req_") ||
+			len(r.env.RequestID) != 30 {
 			t.Errorf("request id for %q: %q", bad, r.env.RequestID)
 		}
 	}
 }
 
 func TestCredentialForms(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	for name, c := range map[string]struct {
 		headers []string
 		code    string
@@ -129,7 +142,7 @@ func TestCredentialForms(t *testing.T) {
 }
 
 func TestStrictJSON(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	for name, c := range map[string]struct{ body, rule, path string }{
 		"empty":             {``, "json", ""},
 		"array":             {`[]`, "type", ""},
@@ -165,12 +178,14 @@ func TestStrictJSON(t *testing.T) {
 			if r.env.Error == nil || json.Unmarshal(r.env.Error.Details, &details) != nil || len(details.Violations) != 1 {
 				t.Fatalf("want one violation: %s", r.body)
 			}
-			if v := details.Violations[0]; r.status != 400 || r.code() != "E_VALIDATION" || v.Rule != c.rule || v.Path != c.path || v.Message == "" {
+			if v := details.Violations[0]; r.status != 400 || r.code() != "E_VALIDATION" || v.Rule != c.rule || v.Path != c.path ||
+				v.Message == "" {
 				t.Errorf("got %+v (%d %s), want %s at %q", v, r.status, r.code(), c.rule, c.path)
 			}
 		})
 	}
-	for name, body := range map[string]string{"1.0 is an integer": `{"text":"x","limit":1.0}`, "2e1 too": `{"text":"x","limit":2e1}`, "20 wide characters": `{"text":"` + strings.Repeat("🎉", 20) + `"}`, "spaces": " \n{ \"text\" : \"x\" } \t"} {
+	for name, body := range map[string]string{"1.0 is an integer": `{"text":"x","limit":1.0}`, "2e1 too": `{"text":"x","limit":2e1}`,
+		"20 wide characters": `{"text":"` + strings.Repeat("🎉", 20) + `"}`, "spaces": " \n{ \"text\" : \"x\" } \t"} {
 		if r := e.do(t, "POST", "/api/tools/search_echo", body, bearer(allScopes)...); r.status != 200 {
 			t.Errorf("%s: %s", name, r.body)
 		}
@@ -188,7 +203,7 @@ func TestStrictJSON(t *testing.T) {
 }
 
 func TestBodyCap(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	at := func(n int) string { return `{"text":"x"` + strings.Repeat(" ", n-len(`{"text":"x"}`)) + `}` }
 	write := append(bearer(allScopes), "Idempotency-Key", "k")
 	if r := e.do(t, "POST", "/api/tools/store_echo", at(4096), write...); r.status != 200 {
@@ -216,7 +231,7 @@ func TestBodyCap(t *testing.T) {
 }
 
 func TestIdempotencyKeyForm(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	for key, ok := range map[string]bool{
 		"k": true, `"quoted"`: true, strings.Repeat("k", 255): true, `"` + strings.Repeat("k", 255) + `"`: true, "a b": true,
 		"": false, `""`: false, strings.Repeat("k", 256): false, "é": false, "tab\tkey": false,
@@ -226,13 +241,18 @@ func TestIdempotencyKeyForm(t *testing.T) {
 			t.Errorf("key %q: %s", key, r.body)
 		}
 	}
-	if r := e.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, append(bearer(allScopes), "Idempotency-Key", strings.Repeat("k", 300))...); r.status != 200 {
+	if r := e.do(
+		t,
+		"POST",
+		"/api/tools/search_echo",
+		`{"text":"x"}`,
+		append(bearer(allScopes), "Idempotency-Key", strings.Repeat("k", 300))...); r.status != 200 {
 		t.Errorf("a read ignores the key: %s", r.body)
 	}
 }
 
 func TestRoutes(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	for _, c := range []struct {
 		method, path string
 		status       int
@@ -259,7 +279,7 @@ func TestRoutes(t *testing.T) {
 }
 
 func TestFaultsOfAServiceArriveAsTheyAre(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	for name, c := range map[string]struct {
 		err       error
 		status    int
@@ -267,7 +287,8 @@ func TestFaultsOfAServiceArriveAsTheyAre(t *testing.T) {
 		retryable bool
 	}{
 		"business": {fault.New(fault.NotFound, "There is no brand 7.").With(map[string]int{"brandId": 7}), 404, "E_NOT_FOUND", false},
-		"wait":     {fault.New(fault.RateLimit, "later").With(map[string]any{"retryAfter": 1, "scope": "source"}).After(time.Second), 429, "E_RATE_LIMIT", true},
+		"wait": {fault.New(fault.RateLimit, "later").With(map[string]any{"retryAfter": 1, "scope": "source"}).After(time.Second), 429,
+			"E_RATE_LIMIT", true},
 		"database": {fault.New(fault.DB, "gone"), 503, "E_DB", true},
 		"defect":   {errors.New("secret-host:3306 SELECT"), 500, "E_INTERNAL", false},
 	} {
@@ -295,13 +316,19 @@ func TestFaultsOfAServiceArriveAsTheyAre(t *testing.T) {
 	e.mu.Lock()
 	e.during = func(context.Context) error { panic("defect") }
 	e.mu.Unlock()
-	if r := e.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, bearer(allScopes)...); r.code() != "E_INTERNAL" || r.env.RequestID == "" {
+	if r := e.do(
+		t,
+		"POST",
+		"/api/tools/search_echo",
+		`{"text":"x"}`,
+		bearer(allScopes)...); r.code() != "E_INTERNAL" ||
+		r.env.RequestID == "" {
 		t.Errorf("panic: %s", r.body)
 	}
 }
 
 func TestRefusalsAreRecorded(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	e.do(t, "POST", "/api/tools/search_echo", `{}`)
 	e.do(t, "POST", "/api/tools/nope", `{}`, bearer(readOnly)...)
 	e.do(t, "POST", "/api/tools/store_echo", `{}`, bearer(readOnly)...)
@@ -317,14 +344,15 @@ func TestRefusalsAreRecorded(t *testing.T) {
 			t.Errorf("no request id: %+v", entry)
 		}
 	}
-	want := "search_echo E_AUTH_MISSING |nope E_NOT_FOUND ak_r|store_echo E_SCOPE ak_r|search_echo E_VALIDATION ak_r|search_echo E_VALIDATION ak_r"
+	want := "search_echo E_AUTH_MISSING |nope E_NOT_FOUND ak_r|store_echo E_SCOPE ak_r|search_echo E_VALIDATION " +
+		"ak_r|search_echo E_VALIDATION ak_r"
 	if strings.Join(got, "|") != want {
 		t.Errorf("recorded %s\nwant     %s", strings.Join(got, "|"), want)
 	}
 }
 
 func TestCallsEndWithTheirDeadline(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	ended := make(chan struct{})
 	e.mu.Lock()
 	e.during = func(ctx context.Context) error { <-ctx.Done(); close(ended); return ctx.Err() }
@@ -337,7 +365,7 @@ func TestCallsEndWithTheirDeadline(t *testing.T) {
 }
 
 func TestACallerThatLeavesEndsItsCall(t *testing.T) {
-	e := newEdge(t)
+	e := newFixture(t)
 	started, ended := make(chan struct{}), make(chan struct{})
 	e.mu.Lock()
 	e.during = func(ctx context.Context) error { close(started); <-ctx.Done(); close(ended); return ctx.Err() }
@@ -354,7 +382,7 @@ func TestACallerThatLeavesEndsItsCall(t *testing.T) {
 }
 
 func TestFailedCredentialsAreLimited(t *testing.T) {
-	e := newEdge(t, func(g *gateway.Gateway) { g.Failures = gateway.Rate{PerMinute: 60, Burst: 5} })
+	e := newFixture(t, func(g *gateway.Gateway) { g.Failures = edge.Rate{PerMinute: 60, Burst: 5} })
 	codes := map[string]int{}
 	for range 8 {
 		codes[e.do(t, "POST", "/api/tools/search_echo", `{}`, bearer(unknown)...).code()]++
@@ -370,7 +398,7 @@ func TestFailedCredentialsAreLimited(t *testing.T) {
 // TestAHeaderThatDecidesIsSentOnce: of two, readers choose differently.
 func TestAHeaderThatDecidesIsSentOnce(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	for name, c := range map[string]struct {
 		path    string
 		headers []string
@@ -391,5 +419,37 @@ func TestAHeaderThatDecidesIsSentOnce(t *testing.T) {
 		if id := r.header.Get("X-Request-Id"); id == "req_1" || id == "req_2" {
 			t.Errorf("%s: called %s", name, id)
 		}
+	}
+}
+
+func TestLimitAnswer(t *testing.T) {
+	e := newFixture(t)
+	first := e.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, bearer(tight)...)
+	if got := first.header.Get("RateLimit-Policy"); got != `"user";q=6;w=60, "service";q=600000;w=60` {
+		t.Errorf("RateLimit-Policy %s", got)
+	}
+	if got := first.header.Get("RateLimit"); got != `"user";r=1;t=10, "service";r=9999;t=1` {
+		t.Errorf("RateLimit %s", got)
+	}
+	e.do(t, "GET", "/api/tools", "", bearer(tight)...)
+	r := e.do(t, "POST", "/api/tools/search_echo", `{"text":"x"}`, bearer(tight)...)
+	var details struct {
+		RetryAfter int
+		Scope      string
+	}
+	if err := json.Unmarshal(
+		r.env.Error.Details,
+		&details,
+	); err != nil || r.status != http.StatusTooManyRequests || details.Scope != "user" || details.RetryAfter < 9 ||
+		r.header.Get("Retry-After") == "" {
+		t.Errorf("the catalog counts too, and a refusal says when to come back: %d %s", r.status, r.body)
+	}
+	if r := e.do(
+		t,
+		"POST",
+		"/api/tools/search_echo",
+		`{"text":"x"}`,
+		append(bearer(tight), "X-External-User-Id", "other")...); r.status != 200 {
+		t.Errorf("another user of the same service has a bucket of its own: %s", r.body)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/edge"
 )
 
 // plain is an answer that has no envelope.
@@ -71,7 +72,15 @@ func TestRawRequestsPassAsTheyAre(t *testing.T) {
 		}
 		return b
 	}
-	types := []string{"", "application/json", "application/x-www-form-urlencoded", "text/plain; charset=euc-kr", "multipart/form-data; boundary=x", "*/*", `x"\`}
+	types := []string{
+		"",
+		"application/json",
+		"application/x-www-form-urlencoded",
+		"text/plain; charset=euc-kr",
+		"multipart/form-data; boundary=x",
+		"*/*",
+		`x"\`,
+	}
 	bodies := [][]byte{nil, []byte("{"), []byte(`{"a":1,"a":2}`), []byte("a=1&a=2"), {0}, []byte("\xff\xfe"), noise(tool.MaxRawBody)}
 	for range 40 {
 		bodies = append(bodies, noise(random.IntN(2000)))
@@ -85,7 +94,9 @@ func TestRawRequestsPassAsTheyAre(t *testing.T) {
 		}
 		in := s.last(t).Input.(rawIn)
 		got, err := in.Bytes()
-		if err != nil || !bytes.Equal(got, body) || in.ContentType != contentType || in.Method != "POST" || in.Query != strings.TrimPrefix(query, "?") || in.Provider != "nice.pay" {
+		if err != nil || !bytes.Equal(got, body) || in.ContentType != contentType || in.Method != "POST" ||
+			in.Query != strings.TrimPrefix(query, "?") ||
+			in.Provider != "nice.pay" {
 			t.Errorf("the owner got %d bytes of %q by %s with %q, %v", len(got), in.ContentType, in.Method, in.Query, err)
 		}
 	}
@@ -125,7 +136,8 @@ func (s *till) chunked(t *testing.T, n int) plain {
 func TestACredentialMeansNothingWhereNoneIsAsked(t *testing.T) {
 	s := newTill(t)
 	s.answers(ok(), nil)
-	for name, headers := range map[string][]string{"a key": bearer(allScopes), "a revoked key": bearer(revoked), "a token": s.fresh("shop", "u-all"), "noise": {"Authorization", "x"}} {
+	for name, headers := range map[string][]string{"a key": bearer(allScopes), "a revoked key": bearer(revoked),
+		"a token": s.fresh("shop", "u-all"), "noise": {"Authorization", "x"}} {
 		resp, err := http.NewRequestWithContext(t.Context(), "POST", s.url+"/v1/till/hooks/x", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -168,10 +180,12 @@ func TestRawAnswersPassAsTheyAre(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s.answers(c.answer, nil)
 			r := s.raw(t, c.method, "/v1/till/back/x?q=1", "", nil)
-			if r.status != c.status || !bytes.Equal(r.body, c.answer.Body) || r.header.Get("Content-Type") != c.answer.ContentType || r.header.Get("Location") != c.answer.Location {
+			if r.status != c.status || !bytes.Equal(r.body, c.answer.Body) || r.header.Get("Content-Type") != c.answer.ContentType ||
+				r.header.Get("Location") != c.answer.Location {
 				t.Errorf("%d %v %.200s", r.status, r.header, r.body)
 			}
-			for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer", "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox"} {
+			for name, want := range map[string]string{"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store",
+				"Referrer-Policy": "no-referrer", "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; sandbox"} {
 				if got := r.header.Get(name); got != want {
 					t.Errorf("%s: %q", name, got)
 				}
@@ -205,19 +219,27 @@ func TestRawOwnersThatLie(t *testing.T) {
 		return page(func(a map[string]any) { a["status"], a["location"] = 303, location })
 	}
 	for name, answer := range map[string]any{
-		"a status that was not declared": set("status", 201), "204": set("status", 204), "301": set("status", 301), "304": set("status", 304), "101": set("status", 101), "600": set("status", 600), "-1": set("status", -1),
-		"a script": set("contentType", "text/javascript"), "a picture with scripts": set("contentType", "image/svg+xml"), "a header in it": set("contentType", "text/plain\r\nSet-Cookie: a=b"), "two types": set("contentType", "text/plain, text/html"),
+		"a status that was not declared": set("status", 201), "204": set("status", 204), "301": set("status", 301), "304": set("status", 304),
+		"101": set("status", 101), "600": set("status", 600), "-1": set("status", -1),
+		"a script": set("contentType", "text/javascript"), "a picture with scripts": set("contentType", "image/svg+xml"),
+		"a header in it": set("contentType", "text/plain\r\nSet-Cookie: a=b"), "two types": set("contentType", "text/plain, text/html"),
 		"another charset": set("contentType", "text/html; charset=utf-7"), "no type": set("contentType", ""),
-		"too much": set("body", bytes.Repeat([]byte("x"), tool.MaxRawBody+1)), "far too much": set("body", strings.Repeat("QUFB", 100_000)), "no base64": set("body", "?"),
-		"a Location of a success": set("location", "https://shop.example/"), "303 without one": to(""), "a script to go to": to("javascript:alert(1)"), "data to go to": to("data:text/html,x"),
-		"http elsewhere": to("http://shop.example/"), "half an address": to("//shop.example/"), "a user": to("https://hub@shop.example/"), "a break": to("https://shop.example/\r\nX: y"), "a backslash": to(`https://shop.example\@evil.example/`),
-		"no host": to("https:///x"), "a long one": to("https://shop.example/" + strings.Repeat("x", 2048)), "a host like this machine": to("http://localhost.evil.example/"), "ftp": to("ftp://localhost/"), "opaque": to("https:shop.example"),
+		"too much": set("body", bytes.Repeat([]byte("x"), tool.MaxRawBody+1)), "far too much": set("body", strings.Repeat("QUFB", 100_000)),
+		"no base64":               set("body", "?"),
+		"a Location of a success": set("location", "https://shop.example/"), "303 without one": to(""),
+		"a script to go to": to("javascript:alert(1)"), "data to go to": to("data:text/html,x"),
+		"http elsewhere": to("http://shop.example/"), "half an address": to("//shop.example/"), "a user": to("https://hub@shop.example/"),
+		"a break": to("https://shop.example/\r\nX: y"), "a backslash": to(`https://shop.example\@evil.example/`),
+		"no host": to("https:///x"), "a long one": to("https://shop.example/" + strings.Repeat("x", 2048)),
+		"a host like this machine": to("http://localhost.evil.example/"), "ftp": to("ftp://localhost/"), "opaque": to("https:shop.example"),
 		"no object": []string{"x"}, "a text": "OK", "nothing": nil,
 	} {
 		s.answers(answer, nil)
 		// null is an answer without a status, and so without a Location, which 303 has to have.
 		r := s.raw(t, "GET", "/v1/till/back/x", "", nil)
-		if r.status != 500 || string(r.body) != "Internal Server Error\n" || r.header.Get("Location") != "" || r.header.Get("Set-Cookie") != "" || r.header.Get("Content-Type") != "text/plain; charset=utf-8" {
+		if r.status != 500 || string(r.body) != "Internal Server Error\n" || r.header.Get("Location") != "" ||
+			r.header.Get("Set-Cookie") != "" ||
+			r.header.Get("Content-Type") != "text/plain; charset=utf-8" {
 			t.Errorf("%s: %d %v %.100s", name, r.status, r.header, r.body)
 		}
 	}
@@ -239,7 +261,9 @@ func TestRawFailuresArePlain(t *testing.T) {
 	} {
 		s.answers(nil, c.err)
 		r := s.raw(t, "POST", "/v1/till/hooks/x", "", []byte("x"))
-		if r.status != c.status || string(r.body) != c.text || strings.Contains(fmt.Sprint(r.header), "secretname") || r.header.Get("X-Request-Id") == "" || (r.header.Get("Retry-After") == "3") != (c.status == 503) {
+		if r.status != c.status || string(r.body) != c.text || strings.Contains(fmt.Sprint(r.header), "secretname") ||
+			r.header.Get("X-Request-Id") == "" ||
+			(r.header.Get("Retry-After") == "3") != (c.status == 503) {
 			t.Errorf("%v: %d %v %s", c.err, r.status, r.header, r.body)
 		}
 	}
@@ -292,7 +316,7 @@ func TestOpenRoutesHaveALimitOfTheirOwn(t *testing.T) {
 	}
 
 	s = newTill(t, func(g *gateway.Gateway) {
-		g.Authenticators[tool.NoCredential] = gateway.Open{Rate: gateway.Rate{PerMinute: 6, Burst: 2}}
+		g.Authenticators[tool.NoCredential] = edge.Open{Rate: edge.Rate{PerMinute: 6, Burst: 2}}
 		g.TrustedHops = 1
 	})
 	s.answers(ok(), nil)
@@ -309,7 +333,15 @@ func TestOpenRoutesHaveALimitOfTheirOwn(t *testing.T) {
 		resp.Body.Close()
 		return resp.StatusCode
 	}
-	got := []int{from("192.0.2.1"), from("192.0.2.1"), from("192.0.2.1"), from("192.0.2.2"), from("2001:db8::1"), from("2001:db8::2"), from("2001:db8::3")}
+	got := []int{
+		from("192.0.2.1"),
+		from("192.0.2.1"),
+		from("192.0.2.1"),
+		from("192.0.2.2"),
+		from("2001:db8::1"),
+		from("2001:db8::2"),
+		from("2001:db8::3"),
+	}
 	if !slices.Equal(got, []int{200, 200, 429, 200, 200, 200, 429}) {
 		t.Errorf("%v", got)
 	}
@@ -335,9 +367,14 @@ func TestDescriptionOfTheRoutes(t *testing.T) {
 		t.Error("there is no scheme for apps")
 	}
 	for _, c := range []struct{ path, method, security, statuses string }{
-		{"/v1/till", "get", `[{"serviceJWT":[]}]`, "200 400 401 403 429 500 503 default"}, {"/v1/till", "post", `[{"serviceJWT":[]}]`, "201 400 401 403 429 500 503 default"}, {"/v1/till/later", "post", `[{"serviceJWT":[]}]`, "202 400 401 403 429 500 503 default"},
-		{"/v1/till/confirm", "post", `[{"serviceJWT":[]}]`, "200 400 401 403 429 500 503 default"}, {"/v1/till/agents", "post", `null`, "200 400 401 403 429 500 503 default"},
-		{"/v1/till/hooks/{provider}", "post", `[]`, "200 400 429 500 503 default"}, {"/v1/till/back/{provider}", "get", `[]`, "200 303 400 429 500 503 default"}, {"/v1/till/back/{provider}", "post", `[]`, "200 303 400 429 500 503 default"},
+		{"/v1/till", "get", `[{"serviceJWT":[]}]`, "200 400 401 403 429 500 503 default"},
+		{"/v1/till", "post", `[{"serviceJWT":[]}]`, "201 400 401 403 429 500 503 default"},
+		{"/v1/till/later", "post", `[{"serviceJWT":[]}]`, "202 400 401 403 429 500 503 default"},
+		{"/v1/till/confirm", "post", `[{"serviceJWT":[]}]`, "200 400 401 403 429 500 503 default"},
+		{"/v1/till/agents", "post", `null`, "200 400 401 403 429 500 503 default"},
+		{"/v1/till/hooks/{provider}", "post", `[]`, "200 400 429 500 503 default"},
+		{"/v1/till/back/{provider}", "get", `[]`, "200 303 400 429 500 503 default"},
+		{"/v1/till/back/{provider}", "post", `[]`, "200 303 400 429 500 503 default"},
 	} {
 		op := d.Paths[c.path][c.method]
 		responses, _ := op["responses"].(map[string]any)
@@ -351,13 +388,19 @@ func TestDescriptionOfTheRoutes(t *testing.T) {
 		}
 	}
 	hook, back := d.Paths["/v1/till/hooks/{provider}"]["post"], d.Paths["/v1/till/back/{provider}"]["get"]
-	if text(hook["requestBody"]) != `{"content":{"*/*":{"schema":{"format":"binary","type":"string"}}},"required":false}` || strings.Contains(text(hook), "contentType") || strings.Contains(text(hook), "Failure") {
+	if text(hook["requestBody"]) != `{"content":{"*/*":{"schema":{"format":"binary","type":"string"}}},"required":false}` ||
+		strings.Contains(text(hook), "contentType") ||
+		strings.Contains(text(hook), "Failure") {
 		t.Errorf("%s", text(hook))
 	}
-	if back["requestBody"] != nil || !strings.Contains(text(back["responses"].(map[string]any)["303"]), `"Location"`) || strings.Contains(text(back["parameters"]), "X-External-User-Id") {
+	if back["requestBody"] != nil || !strings.Contains(text(back["responses"].(map[string]any)["303"]), `"Location"`) ||
+		strings.Contains(text(back["parameters"]), "X-External-User-Id") {
 		t.Errorf("%s", text(back))
 	}
-	if created := text(d.Paths["/v1/till"]["post"]["responses"]); !strings.Contains(created, `"Location"`) || !strings.Contains(created, `"ok"`) {
+	if created := text(
+		d.Paths["/v1/till"]["post"]["responses"],
+	); !strings.Contains(created, `"Location"`) ||
+		!strings.Contains(created, `"ok"`) {
 		t.Errorf("%s", created)
 	}
 }
@@ -367,7 +410,7 @@ func FuzzRaw(f *testing.F) {
 	f.Add([]byte(`{"a":1}`), "a=1")
 	f.Add([]byte{0xff, 0}, "%zz")
 	s := newTill(f, func(g *gateway.Gateway) {
-		g.Authenticators[tool.NoCredential] = gateway.Open{Rate: gateway.Rate{PerMinute: 10_000_000, Burst: 10_000_000}}
+		g.Authenticators[tool.NoCredential] = edge.Open{Rate: edge.Rate{PerMinute: 10_000_000, Burst: 10_000_000}}
 	})
 	s.answers(ok(), nil)
 	f.Fuzz(func(t *testing.T, body []byte, query string) {

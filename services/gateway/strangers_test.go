@@ -16,10 +16,11 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/edge"
 )
 
 // told ends a tally, which tells what it has counted, and returns all entries by tool and outcome.
-func (e *edge) told(t *testing.T, tally *audit.Tally) (rows, counted int) {
+func (e *fixture) told(t *testing.T, tally *audit.Tally) (rows, counted int) {
 	t.Helper()
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -66,10 +67,10 @@ func TestRefusalsWithoutALimitAreCounted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var tally *audit.Tally
-			e := newEdge(t, func(g *gateway.Gateway) {
+			e := newFixture(t, func(g *gateway.Gateway) {
 				tally = audit.NewTally(g.Audit, "calls.refused")
 				g.Refused = tally
-				g.Failures = gateway.Rate{PerMinute: 60, Burst: 10}
+				g.Failures = edge.Rate{PerMinute: 60, Burst: 10}
 			})
 			const calls, each = 600, 20
 			var all sync.WaitGroup
@@ -98,7 +99,7 @@ func TestRefusalsWithoutALimitAreCounted(t *testing.T) {
 func TestBodiesThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	var tally *audit.Tally
-	e := newEdge(t, func(g *gateway.Gateway) {
+	e := newFixture(t, func(g *gateway.Gateway) {
 		tally = audit.NewTally(g.Audit, "calls.refused")
 		g.Refused = tally
 	})
@@ -108,7 +109,10 @@ func TestBodiesThatNobodyReads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.WriteString(conn, "POST /api/tools/search_echo HTTP/1.1\r\nHost: hub\r\nContent-Length: 99999999\r\n\r\n"); err != nil {
+		if _, err := io.WriteString(
+			conn,
+			"POST /api/tools/search_echo HTTP/1.1\r\nHost: hub\r\nContent-Length: 99999999\r\n\r\n",
+		); err != nil {
 			t.Fatal(err)
 		}
 		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -123,7 +127,7 @@ func TestBodiesThatNobodyReads(t *testing.T) {
 }
 
 // address is the client's address as the last recorded refusal has it.
-func (e *edge) address(t *testing.T) string {
+func (e *fixture) address(t *testing.T) string {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -140,12 +144,14 @@ func TestClientAddress(t *testing.T) {
 	const peer = "127.0.0.1"
 	for hops, cases := range map[int][]struct{ forwarded, want string }{
 		0: {{"", peer}, {"192.0.2.1", peer}, {"192.0.2.1, 192.0.2.2", peer}},
-		1: {{"", peer}, {"192.0.2.1", "192.0.2.1"}, {"198.51.100.9, 192.0.2.1", "192.0.2.1"}, {"198.51.100.9|192.0.2.1", "192.0.2.1"}, {"198.51.100.9,,  192.0.2.1 ", "192.0.2.1"},
-			{"192.0.2.1:5555", "192.0.2.1"}, {"2001:db8::7", "2001:db8::7"}, {"[2001:db8::7]:5555", "2001:db8::7"}, {"::ffff:192.0.2.1", "192.0.2.1"},
+		1: {{"", peer}, {"192.0.2.1", "192.0.2.1"}, {"198.51.100.9, 192.0.2.1", "192.0.2.1"}, {"198.51.100.9|192.0.2.1", "192.0.2.1"},
+			{"198.51.100.9,,  192.0.2.1 ", "192.0.2.1"},
+			{"192.0.2.1:5555", "192.0.2.1"}, {"2001:db8::7", "2001:db8::7"}, {"[2001:db8::7]:5555", "2001:db8::7"},
+			{"::ffff:192.0.2.1", "192.0.2.1"},
 			{"unknown", peer}, {"198.51.100.9, ", peer}, {"198.51.100.9, x", peer}, {strings.Repeat("9", 5000), peer}},
 		2: {{"192.0.2.1", peer}, {"192.0.2.1, 10.0.0.1", "192.0.2.1"}, {"198.51.100.9, 192.0.2.1, 10.0.0.1", "192.0.2.1"}},
 	} {
-		e := newEdge(t, func(g *gateway.Gateway) { g.TrustedHops = hops })
+		e := newFixture(t, func(g *gateway.Gateway) { g.TrustedHops = hops })
 		for _, c := range cases {
 			var headers []string
 			for line := range strings.SplitSeq(c.forwarded, "|") {
@@ -165,19 +171,25 @@ func TestClientAddress(t *testing.T) {
 // TestFailedCredentialsOfANetwork: whoever has a /64 has one allowance, however many addresses they use.
 func TestFailedCredentialsOfANetwork(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t, func(g *gateway.Gateway) {
+	e := newFixture(t, func(g *gateway.Gateway) {
 		g.TrustedHops = 1
-		g.Failures = gateway.Rate{PerMinute: 60, Burst: 5}
+		g.Failures = edge.Rate{PerMinute: 60, Burst: 5}
 	})
 	codes := map[string]int{}
 	for i := range 8 {
-		codes[e.do(t, "GET", "/api/tools", "", with(bearer(unknown), []string{"X-Forwarded-For", fmt.Sprintf("2001:db8::%x:%x", i, i)})...).code()]++
+		codes[e.do(t, "GET", "/api/tools", "", with(bearer(unknown),
+			[]string{"X-Forwarded-For", fmt.Sprintf("2001:db8::%x:%x", i, i)})...).code()]++
 	}
 	if codes["E_AUTH_INVALID"] != 5 || codes["E_RATE_LIMIT"] != 3 {
 		t.Errorf("answers %v", codes)
 	}
 	for _, other := range []string{"2001:db8:0:1::1", "192.0.2.1"} {
-		if r := e.do(t, "GET", "/api/tools", "", with(bearer(unknown), []string{"X-Forwarded-For", other})...); r.code() != "E_AUTH_INVALID" {
+		if r := e.do(
+			t,
+			"GET",
+			"/api/tools",
+			"",
+			with(bearer(unknown), []string{"X-Forwarded-For", other})...); r.code() != "E_AUTH_INVALID" {
 			t.Errorf("%s pays for others: %s", other, r.body)
 		}
 	}
@@ -216,14 +228,21 @@ func TestVisitorsHoldNoOthers(t *testing.T) {
 				hold(from(0, i)...)
 			}
 			hubtest.Eventually(t, "one network has its share", func() bool { return h.count() == kind.anybody/2 })
-			if r := h.visit(t, kind.method, kind.path, "", from(0, 200)...); r.status != http.StatusTooManyRequests || r.code() != "E_RATE_LIMIT" || r.header.Get("Retry-After") == "" {
+			if r := h.visit(
+				t,
+				kind.method,
+				kind.path,
+				"",
+				from(0, 200)...); r.status != http.StatusTooManyRequests || r.code() != "E_RATE_LIMIT" ||
+				r.header.Get("Retry-After") == "" {
 				t.Errorf("beyond a network's share: %d %s", r.status, r.body)
 			}
 			for i := range kind.anybody / 2 {
 				hold(from(1, i)...)
 			}
 			hubtest.Eventually(t, "visitors have all places that are anybody's", func() bool { return h.count() == kind.anybody })
-			for _, headers := range [][]string{from(200, 1), with(from(200, 1), browser("x")), with(from(200, 1), browser(strings.Repeat("x", 43)))} {
+			for _, headers := range [][]string{from(200, 1), with(from(200, 1), browser("x")),
+				with(from(200, 1), browser(strings.Repeat("x", 43)))} {
 				if r := h.visit(t, kind.method, kind.path, "", headers...); r.status != http.StatusTooManyRequests {
 					t.Errorf("beyond the places: %d, %v", r.status, headers)
 				}
@@ -298,7 +317,10 @@ func TestFormsOfANetwork(t *testing.T) {
 		return h.visit(t, "POST", "/login", "", with(headers, []string{"X-Forwarded-For", address})...)
 	}
 	for i := range 70 {
-		if r := send("192.0.2.1"); r.status == http.StatusOK != (i < 60) || i >= 60 && (r.code() != "E_RATE_LIMIT" || r.header.Get("Retry-After") == "") {
+		if r := send(
+			"192.0.2.1",
+		); r.status == http.StatusOK != (i < 60) ||
+			i >= 60 && (r.code() != "E_RATE_LIMIT" || r.header.Get("Retry-After") == "") {
 			t.Errorf("form %d: %d %s", i, r.status, r.body)
 		}
 	}
@@ -328,7 +350,10 @@ func TestSlowVisitorsHoldNoPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if _, err := io.WriteString(conn, "POST /login HTTP/1.1\r\nHost: hub\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\nemail="); err != nil {
+		if _, err := io.WriteString(
+			conn,
+			"POST /login HTTP/1.1\r\nHost: hub\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\nemail=",
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

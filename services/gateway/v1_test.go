@@ -26,12 +26,14 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/catalog"
+	"hub.internal/services/gateway/edge"
 )
 
 // shop is an edge before an owner of routes as well: real ones, served by hop, and lies, served as they are.
 type shop struct {
-	*edge
-	catalog *gateway.Catalog
+	*fixture
+	catalog *catalog.Catalog
 
 	mu    sync.Mutex
 	asked []asked
@@ -77,29 +79,54 @@ func (s *shop) routes() []tool.APIRoute {
 			schema.Optional("limit", schema.Integer("", schema.Range(1, 100), schema.Default(20))),
 			schema.Optional("all", schema.Boolean("")), schema.Optional("tags", schema.Array("", schema.String(""), schema.Items(0, 3)))),
 		declare[orderIn](s, "orders.redeliver", "POST", "/v1/orders/{orderId}/redeliver", tool.KeyOptional, 202, "", orderID),
-		declare[orderIn](s, "orders.delete", "DELETE", "/v1/orders/{orderId}", tool.KeyIgnored, 303, "/v1/orders/events?status=open", orderID),
+		declare[orderIn](
+			s,
+			"orders.delete",
+			"DELETE",
+			"/v1/orders/{orderId}",
+			tool.KeyIgnored,
+			303,
+			"/v1/orders/events?status=open",
+			orderID,
+		),
 		declare[changeIn](s, "orders.change", "PUT", "/v1/orders/{orderId}", tool.KeyOptional, 200, "", orderID, amount),
 	}
 }
 
 // declare makes a route that answers what it was asked.
 func declare[In any](s *shop, name, method, path, key string, success int, location string, members ...schema.Property) tool.APIRoute {
-	return tool.NewRoute(tool.RouteDeclaration{Declaration: tool.Declaration{Name: name, Description: "Orders. All of them.", Scope: "query",
-		Input: schema.Object(members...), Output: schema.FreeObject(""), MaxBody: 1024, Timeout: 5 * time.Second},
-		Method: method, Path: path, Success: []int{success}, Idempotency: key, Credential: tool.KeyCredential},
+	return tool.NewRoute(
+		tool.RouteDeclaration{Declaration: tool.Declaration{Name: name, Description: "Orders. All of them.", Scope: "query",
+			Input: schema.Object(members...), Output: schema.FreeObject(""), MaxBody: 1024, Timeout: 5 * time.Second},
+			Method: method, Path: path, Success: []int{success}, Idempotency: key, Credential: tool.KeyCredential},
 		func(ctx context.Context, in In) (tool.Result, error) {
 			s.mu.Lock()
 			s.asked = append(s.asked, asked{name, in, tool.IdempotencyFrom(ctx).Key, caller.From(ctx)})
 			s.mu.Unlock()
 			b, err := json.Marshal(in)
 			return tool.Result{Head: tool.Head{Count: 1, Location: location}, Data: b}, err
-		})
+		},
+	)
 }
 
 // lieSpec is the route whose owner lies.
 func lieSpec(success ...int) tool.RouteSpec {
-	return tool.RouteSpec{Spec: tool.Spec{Name: "lies.tell", Description: "Lies.", Scope: "query", Input: json.RawMessage(closed), Output: json.RawMessage(`{}`), MaxBody: 1024, TimeoutMS: 5000},
-		Method: "POST", Path: "/v1/lies", Success: success, Idempotency: tool.KeyIgnored, Credential: tool.KeyCredential}
+	return tool.RouteSpec{
+		Spec: tool.Spec{
+			Name:        "lies.tell",
+			Description: "Lies.",
+			Scope:       "query",
+			Input:       json.RawMessage(closed),
+			Output:      json.RawMessage(`{}`),
+			MaxBody:     1024,
+			TimeoutMS:   5000,
+		},
+		Method:      "POST",
+		Path:        "/v1/lies",
+		Success:     success,
+		Idempotency: tool.KeyIgnored,
+		Credential:  tool.KeyCredential,
+	}
 }
 
 const closed = `{"type":"object","additionalProperties":false}`
@@ -124,7 +151,7 @@ func newShop(t *testing.T, options ...func(*gateway.Gateway)) *shop {
 	owner := httptest.NewServer(mux)
 	t.Cleanup(owner.Close)
 	m.Routes = append(m.Routes, lieSpec(200, 201, 303))
-	s.edge = newEdge(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
+	s.fixture = newFixture(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
 		client := remote.New(remote.Options{Service: "shop", Instancer: sd.FixedInstancer{strings.TrimPrefix(owner.URL, "http://")},
 			Keys: callertest.Keys(t, caller.Gateway), Logger: g.Logger, Patience: hubtest.Patience})
 		t.Cleanup(client.Close)
@@ -164,10 +191,11 @@ func TestRoutesAnswer(t *testing.T) {
 		location, input    string
 		key                string
 	}{
-		"created":          {"POST", "/v1/orders", `{"amount":7}`, keyed, 201, "/v1/orders/o_1", `{"amount":7}`, "k-1"},
-		"one":              {"GET", "/v1/orders/o_7", "", key, 200, "", `"orderId":"o_7"`, ""},
-		"the word wins":    {"GET", "/v1/orders/events", "", key, 200, "", `"limit":20`, ""},
-		"a query":          {"GET", "/v1/orders/events?status=paid&limit=5&all=true&tags=1&tags=%EA%B0%80", "", key, 200, "", `"status":"paid","limit":5,"all":true,"tags":["1","가"]`, ""},
+		"created":       {"POST", "/v1/orders", `{"amount":7}`, keyed, 201, "/v1/orders/o_1", `{"amount":7}`, "k-1"},
+		"one":           {"GET", "/v1/orders/o_7", "", key, 200, "", `"orderId":"o_7"`, ""},
+		"the word wins": {"GET", "/v1/orders/events", "", key, 200, "", `"limit":20`, ""},
+		"a query": {"GET", "/v1/orders/events?status=paid&limit=5&all=true&tags=1&tags=%EA%B0%80", "", key, 200, "",
+			`"status":"paid","limit":5,"all":true,"tags":["1","가"]`, ""},
 		"accepted":         {"POST", "/v1/orders/o.7/redeliver", "", key, 202, "", `"orderId":"o.7"`, ""},
 		"accepted, a key":  {"POST", "/v1/orders/o_7/redeliver", " {} ", keyed, 202, "", `"orderId":"o_7"`, "k-1"},
 		"see other":        {"DELETE", "/v1/orders/o_7", "", key, 303, "/v1/orders/events?status=open", `"orderId":"o_7"`, ""},
@@ -176,13 +204,17 @@ func TestRoutesAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := s.once(t, c.method, c.path, c.body, c.headers...)
-			if r.status != c.status || r.header.Get("Location") != c.location || !r.env.OK || !strings.Contains(string(r.env.Data), c.input) {
+			if r.status != c.status || r.header.Get("Location") != c.location || !r.env.OK ||
+				!strings.Contains(string(r.env.Data), c.input) {
 				t.Fatalf("%d Location %q: %s", r.status, r.header.Get("Location"), r.body)
 			}
 			if strings.Contains(r.body, `"tool"`) || r.env.RequestID == "" || r.env.TookMS == nil || r.header.Get("RateLimit") == "" {
 				t.Errorf("envelope %s %v", r.body, r.header)
 			}
-			if a := s.last(t); a.Key != c.key || a.Caller.Kind != caller.Key || a.Caller.CredentialID != "ak_a" || a.Caller.RequestID != r.env.RequestID {
+			if a := s.last(
+				t,
+			); a.Key != c.key || a.Caller.Kind != caller.Key || a.Caller.CredentialID != "ak_a" ||
+				a.Caller.RequestID != r.env.RequestID {
 				t.Errorf("the owner saw %+v", a)
 			}
 		})
@@ -256,7 +288,13 @@ func TestOrderOfChecksOfARoute(t *testing.T) {
 			}
 		})
 	}
-	if r := s.once(t, "PATCH", "/v1/orders/o_1", "", bearer(allScopes)...); r.status != 405 || r.header.Get("Allow") != "DELETE, GET, HEAD, PUT" {
+	if r := s.once(
+		t,
+		"PATCH",
+		"/v1/orders/o_1",
+		"",
+		bearer(allScopes)...); r.status != 405 ||
+		r.header.Get("Allow") != "DELETE, GET, HEAD, PUT" {
 		t.Errorf("%d Allow %q", r.status, r.header.Get("Allow"))
 	}
 }
@@ -333,26 +371,67 @@ func TestOwnersThatLie(t *testing.T) {
 			t.Fatalf("the truth after %d: %s", status, r.body)
 		}
 	}
-	for _, location := range []string{"https://evil.example/", "//evil.example/", `/\evil.example`, `\\evil.example`, "javascript:alert(1)", "data:text/html,x", "http:/x",
+	for _, location := range []string{"https://evil.example/", "//evil.example/", `/\evil.example`, `\\evil.example`,
+		"javascript:alert(1)", "data:text/html,x", "http:/x",
 		"x", "?x", "/\tx", "/x y", "/é", "/" + strings.Repeat("x", 2048), ""} {
 		for _, status := range []int{201, 303} {
 			if status == 201 && location == "" {
 				continue
 			}
-			if r := tell(say(status, `{}`, "Location", location)); r.code() != "E_INTERNAL" || r.header.Get("Location") != "" || strings.Contains(r.body, "evil") {
+			if r := tell(
+				say(status, `{}`, "Location", location),
+			); r.code() != "E_INTERNAL" || r.header.Get("Location") != "" ||
+				strings.Contains(r.body, "evil") {
 				t.Errorf("%d to %.40q: %d %s %v", status, location, r.status, r.body, r.header)
 			}
 		}
 	}
-	r := tell(say(200, `{"a":1}`, "Set-Cookie", "__Host-hub=x", "Location", "/x", "Access-Control-Allow-Origin", "*", "Content-Type", "text/html", "X-Request-Id", "theirs",
-		"Hub-Token", "x", "Content-Security-Policy", "none", "Refresh", "0;url=//evil", "Link", "</x>; rel=preload", "Cache-Control", "public", "X-Content-Type-Options", "x"))
-	allowed := map[string]bool{"Content-Type": true, "X-Request-Id": true, "X-Content-Type-Options": true, "Cache-Control": true, "Ratelimit": true, "Ratelimit-Policy": true, "Content-Length": true, "Date": true}
+	r := tell(
+		say(
+			200,
+			`{"a":1}`,
+			"Set-Cookie",
+			"__Host-hub=x",
+			"Location",
+			"/x",
+			"Access-Control-Allow-Origin",
+			"*",
+			"Content-Type",
+			"text/html",
+			"X-Request-Id",
+			"theirs",
+			"Hub-Token",
+			"x",
+			"Content-Security-Policy",
+			"none",
+			"Refresh",
+			"0;url=//evil",
+			"Link",
+			"</x>; rel=preload",
+			"Cache-Control",
+			"public",
+			"X-Content-Type-Options",
+			"x",
+		),
+	)
+	allowed := map[string]bool{
+		"Content-Type":           true,
+		"X-Request-Id":           true,
+		"X-Content-Type-Options": true,
+		"Cache-Control":          true,
+		"Ratelimit":              true,
+		"Ratelimit-Policy":       true,
+		"Content-Length":         true,
+		"Date":                   true,
+	}
 	for name := range r.header {
 		if !allowed[name] {
 			t.Errorf("the owner set %s: %s", name, r.header.Get(name))
 		}
 	}
-	if r.header.Get("Content-Type") != "application/json" || r.header.Get("Cache-Control") != "no-store" || r.header.Get("X-Request-Id") == "theirs" || r.header.Get("X-Content-Type-Options") != "nosniff" {
+	if r.header.Get("Content-Type") != "application/json" || r.header.Get("Cache-Control") != "no-store" ||
+		r.header.Get("X-Request-Id") == "theirs" ||
+		r.header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("%v", r.header)
 	}
 	if r := tell(say(200, strings.Repeat(" ", 100<<20), "Content-Length", fmt.Sprint(100<<20))); r.code() != "E_INTERNAL" {
@@ -404,30 +483,42 @@ func TestPathTricks(t *testing.T) {
 		return resp, string(b)
 	}
 	for _, target := range []string{
-		"/v1", "/v1/", "/V1/orders/o_1", "/v1/orders/", "/v1/orders/o_1/", "/v1/orders/o_1/x", "/v1/Orders/o_1", "/v1/orders/o_1;x=1", "/v1/orders/o_1%00", "/v1/orders/%2e%2e",
-		"/v1/orders/%2e", "/v1/orders/o%2f1", "/v1/orders/o%5c1", "/v1/orders%2fo_1", "/%76%31/orders/o_1", "/v1/%6frders/o_1", "/v1/orders/%6f_1", "/v1/%2e%2e/login", "/v1/orders/%2e%2e/%2e%2e/login",
-		"/v1/orders/...", "/v1/orders/o_1%0d%0aX:y", "/v1/orders/%EA%B0%80", "/v1/orders/" + strings.Repeat("a", 129), "/v1/orders/" + strings.Repeat("a", 20_000), "/v1/orders/{orderId}",
-		"/v1/" + strings.Repeat("a/", 5000), "/internal/routes/orders.get", "/api/tools/orders.create", "/v1/orders/o_1%20", "/v1/orders/o+1", "/v1/orders/o:1", "/v1/orders/o@x",
+		"/v1", "/v1/", "/V1/orders/o_1", "/v1/orders/", "/v1/orders/o_1/", "/v1/orders/o_1/x", "/v1/Orders/o_1", "/v1/orders/o_1;x=1",
+		"/v1/orders/o_1%00", "/v1/orders/%2e%2e",
+		"/v1/orders/%2e", "/v1/orders/o%2f1", "/v1/orders/o%5c1", "/v1/orders%2fo_1", "/%76%31/orders/o_1", "/v1/%6frders/o_1",
+		"/v1/orders/%6f_1", "/v1/%2e%2e/login", "/v1/orders/%2e%2e/%2e%2e/login",
+		"/v1/orders/...", "/v1/orders/o_1%0d%0aX:y", "/v1/orders/%EA%B0%80", "/v1/orders/" + strings.Repeat("a", 129), "/v1/orders/" +
+			strings.Repeat("a", 20_000), "/v1/orders/{orderId}",
+		"/v1/" + strings.Repeat("a/", 5000), "/internal/routes/orders.get", "/api/tools/orders.create", "/v1/orders/o_1%20", "/v1/orders/o+1",
+		"/v1/orders/o:1", "/v1/orders/o@x",
 	} {
 		resp, body := ask("GET", target)
 		if resp.StatusCode != 404 && resp.StatusCode != 405 || !strings.Contains(body, `"ok":false`) {
 			t.Errorf("GET %.60s: %d %.200s", target, resp.StatusCode, body)
 		}
 	}
-	for target, to := range map[string]string{"//v1/orders/o_1": "/v1/orders/o_1", "/v1//orders/o_1": "/v1/orders/o_1", "/v1/../v1/orders/o_1": "/v1/orders/o_1", "/v1/./orders": "/v1/orders", "/v1/orders/..": "/v1", "//evil.example/v1": "/evil.example/v1"} {
+	for target, to := range map[string]string{"//v1/orders/o_1": "/v1/orders/o_1", "/v1//orders/o_1": "/v1/orders/o_1",
+		"/v1/../v1/orders/o_1": "/v1/orders/o_1", "/v1/./orders": "/v1/orders", "/v1/orders/..": "/v1", "//evil.example/v1": "/evil.example/v1"} {
 		if resp, _ := ask("GET", target); resp.StatusCode/100 != 3 || resp.Header.Get("Location") != to {
 			t.Errorf("GET %s: %d to %s", target, resp.StatusCode, resp.Header.Get("Location"))
 		}
 	}
 	for _, method := range []string{"TRACE", "OPTIONS", "CONNECT", "PROPFIND", "get", "POSTX", strings.Repeat("M", 2000)} {
 		resp, body := ask(method, "/v1/orders/o_1")
-		if resp.StatusCode != 405 || resp.Header.Get("Allow") != "DELETE, GET, HEAD, PUT" || strings.Contains(body, strings.Repeat("M", 100)) {
+		if resp.StatusCode != 405 || resp.Header.Get("Allow") != "DELETE, GET, HEAD, PUT" ||
+			strings.Contains(body, strings.Repeat("M", 100)) {
 			t.Errorf("%.20s: %d Allow %q", method, resp.StatusCode, resp.Header.Get("Allow"))
 		}
 	}
 	for _, header := range []string{"X-HTTP-Method-Override: DELETE", "X-Original-URL: /v1/orders/o_2", "X-Rewrite-URL: /v1/orders/o_2"} {
 		name, value, _ := strings.Cut(header, ": ")
-		if r := s.once(t, "GET", "/v1/orders/o_1", "", append(bearer(allScopes), name, value)...); r.status != 200 || s.last(t).Route != "orders.get" || !strings.Contains(r.body, `"o_1"`) {
+		if r := s.once(
+			t,
+			"GET",
+			"/v1/orders/o_1",
+			"",
+			append(bearer(allScopes), name, value)...); r.status != 200 || s.last(t).Route != "orders.get" ||
+			!strings.Contains(r.body, `"o_1"`) {
 			t.Errorf("%s: %s", header, r.body)
 		}
 	}
@@ -550,29 +641,42 @@ type tickets struct {
 	used map[string]bool
 }
 
-func (k *tickets) Authenticate(_ context.Context, c *gateway.Call) (gateway.Principal, error) {
+func (k *tickets) Authenticate(_ context.Context, c *edge.Call) (edge.Principal, error) {
 	if len(c.Credential.Authorization) != 1 {
-		return gateway.Principal{}, fault.New(fault.AuthMissing, "A ticket is required.")
+		return edge.Principal{}, fault.New(fault.AuthMissing, "A ticket is required.")
 	}
-	user, ticket, ok := strings.Cut(strings.TrimPrefix(c.Credential.Authorization[0], "Ticket "), ":")
+	user, _, ok := strings.Cut(strings.TrimPrefix(c.Credential.Authorization[0], "Ticket "), ":")
 	if !ok {
-		return gateway.Principal{}, fault.New(fault.AuthInvalid, "The ticket is not valid.")
+		return edge.Principal{}, fault.New(fault.AuthInvalid, "The ticket is not valid.")
 	}
-	p := gateway.Principal{Caller: caller.Caller{Kind: caller.App, Service: "svc-" + user, ExternalUserID: user, CredentialID: user, RequestID: c.RequestID},
-		User: gateway.Rate{PerMinute: 6, Burst: 3}, ServiceWide: gateway.Rate{PerMinute: 6000, Burst: 100}}
+	p := edge.Principal{
+		Caller: caller.Caller{
+			Kind:           caller.App,
+			Service:        "svc-" + user,
+			ExternalUserID: user,
+			CredentialID:   user,
+			RequestID:      c.RequestID,
+		},
+		User:        edge.Rate{PerMinute: 6, Burst: 3},
+		ServiceWide: edge.Rate{PerMinute: 6000, Burst: 100},
+	}
 	if user != "weak" {
 		p.Caller.Scopes = []string{"query"}
 	}
-	p.Admit = func(_ context.Context, e *gateway.Entry) (caller.Caller, error) {
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		if k.used[ticket] {
-			return p.Caller, fault.New(fault.AuthInvalid, "The ticket was used before.")
-		}
-		k.used[ticket] = true
-		return p.Caller, e.Authorize(p.Caller)
-	}
 	return p, nil
+}
+
+func (k *tickets) Stages(g *edge.Gateway) []edge.Stage { return []edge.Stage{g.Limit, k.use, g.Scope} }
+
+func (k *tickets) use(ctx context.Context, c *edge.Call) (context.Context, error) {
+	_, ticket, _ := strings.Cut(c.Credential.Authorization[0], ":")
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.used[ticket] {
+		return ctx, fault.New(fault.AuthInvalid, "The ticket was used before.")
+	}
+	k.used[ticket] = true
+	return ctx, nil
 }
 
 // TestAnotherCredentialIsAnotherAuthenticator, and nothing else.

@@ -11,6 +11,7 @@ import (
 
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/api"
+	"hub.internal/services/payments/order"
 )
 
 var update = flag.Bool("update", false, "write what the documents derive instead of comparing it")
@@ -51,7 +52,7 @@ func TestDocuments(t *testing.T) {
 func diagram() string {
 	var b strings.Builder
 	b.WriteString("stateDiagram-v2\n")
-	for _, t := range payments.Transitions() {
+	for _, t := range order.Transitions() {
 		if t.From == t.To {
 			continue
 		}

@@ -10,7 +10,8 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
-	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
 )
 
@@ -69,7 +70,7 @@ func (s *shop) round() {
 	s.t.Helper()
 	ctx := s.t.Context()
 	for _, key := range s.texts(`SELECT event_key FROM payments.webhooks WHERE outcome IN ('', 'UNMATCHED') ORDER BY received_at, event_key`) {
-		_, err := s.service.LookInto(ctx, "nicepay", payments.Sandbox, key)
+		_, err := s.service.ProcessWebhook(ctx, "nicepay", credentials.Sandbox, key)
 		s.tried(err)
 	}
 	for _, id := range s.texts(`SELECT n.id FROM payments.notices n WHERE state = 'PENDING' ORDER BY order_id, seq`) {
@@ -119,13 +120,20 @@ func (s *shop) do(err error) {
 // told is how often the app was told of something, by message.
 func (s *shop) told(code, kind string) int64 {
 	s.t.Helper()
-	return s.rows(`SELECT count(*) FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE o.code = $1 AND n.type = $2`, code, kind)
+	return s.rows(
+		`SELECT count(*) FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE o.code = $1 AND n.type = $2`,
+		code,
+		kind,
+	)
 }
 
-func (s *shop) happened(code string, trigger payments.Trigger) int64 {
+func (s *shop) happened(code string, trigger order.Trigger) int64 {
 	s.t.Helper()
-	return s.rows(`SELECT count(*) FROM payments.order_events e JOIN payments.orders o ON o.id = e.order_id WHERE o.code = $1 AND e.trigger = $2`,
-		code, string(trigger))
+	return s.rows(
+		`SELECT count(*) FROM payments.order_events e JOIN payments.orders o ON o.id = e.order_id WHERE o.code = $1 AND e.trigger = $2`,
+		code,
+		string(trigger),
+	)
 }
 
 // refund is the input of one.
@@ -166,8 +174,19 @@ func (s *shop) hook(p pgsim.Money, orderID, status string) []byte {
 	if p.PaidAt.IsZero() {
 		at = "0"
 	}
-	body, err := json.Marshal(map[string]any{"resultCode": "0000", "tid": p.TID, "orderId": orderID, "status": status, "payMethod": "vbank", "amount": p.Amount,
-		"ediDate": "2026-01-15T18:00:00.000+0900", "paidAt": at, "signature": pgsim.Signature(p.TID, p.Amount, "2026-01-15T18:00:00.000+0900", secretKey)})
+	body, err := json.Marshal(
+		map[string]any{
+			"resultCode": "0000",
+			"tid":        p.TID,
+			"orderId":    orderID,
+			"status":     status,
+			"payMethod":  "vbank",
+			"amount":     p.Amount,
+			"ediDate":    "2026-01-15T18:00:00.000+0900",
+			"paidAt":     at,
+			"signature":  pgsim.Signature(p.TID, p.Amount, "2026-01-15T18:00:00.000+0900", secretKey),
+		},
+	)
 	s.do(err)
 	return body
 }

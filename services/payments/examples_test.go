@@ -22,7 +22,12 @@ import (
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	s, clock := idleShop(t, options{})
-	p := &story{shop: s, next: map[string]int{}, here: []string{s.app.url, "req_test"}, shown: []string{"https://hooks.svc.example", "req_b7a04c1d9e"}}
+	p := &story{
+		shop:  s,
+		next:  map[string]int{},
+		here:  []string{s.app.url, "req_test"},
+		shown: []string{"https://hooks.svc.example", "req_b7a04c1d9e"},
+	}
 	p.example(t, "pay.orders.create")
 	p.example(t, "pay.orders.create")
 	p.drain()
@@ -33,7 +38,8 @@ func TestExamples(t *testing.T) {
 	clock.Advance(time.Hour)
 	p.example(t, "pay.orders.refund")
 	p.drain()
-	for _, route := range []string{"pay.orders.show", "pay.orders.events", "pay.notifications.redeliver", "pay.orders.cancel", "pay.orders.reconcile"} {
+	for _, route := range []string{"pay.orders.show", "pay.orders.events", "pay.notifications.redeliver", "pay.orders.cancel",
+		"pay.orders.reconcile"} {
 		p.example(t, route)
 	}
 	if got := p.show(p.real("po_", 2)).Status; got != "CANCELED" {
@@ -142,7 +148,15 @@ func (p *story) example(t *testing.T, route string) {
 		t.Fatal(err)
 	}
 	if !*update && (want.String() != data || result.Count != e.Count) {
-		t.Errorf("%s: %s: got %d %s\nwant %d %s\n(go test -run TestExamples -update writes the answers)", route, e.Title, result.Count, data, e.Count, &want)
+		t.Errorf(
+			"%s: %s: got %d %s\nwant %d %s\n(go test -run TestExamples -update writes the answers)",
+			route,
+			e.Title,
+			result.Count,
+			data,
+			e.Count,
+			&want,
+		)
 	}
 	e.Data, e.Count = json.RawMessage(data), result.Count
 }

@@ -17,6 +17,7 @@ import (
 	"hub.internal/pkg/write"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/api"
+	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
 	"hub.internal/services/payments/postgres"
 )
@@ -120,7 +121,14 @@ func TestKeyOfAnotherCall(t *testing.T) {
 	if err != nil || !a.Replayed || a.Order.Code != o.Code {
 		t.Errorf("%+v, %v", a, err)
 	}
-	if a, err := s.callAs("svc-b", "u-77", create, "k", same); err != nil || a.Replayed || a.Order.Code == o.Code { // another app's keys are its own
+	if a, err := s.callAs(
+		"svc-b",
+		"u-77",
+		create,
+		"k",
+		same,
+	); err != nil || a.Replayed ||
+		a.Order.Code == o.Code { // another app's keys are its own
 		t.Errorf("%+v, %v", a, err)
 	}
 	if n := s.rows(`SELECT count(*) FROM payments.orders`); n != before+1 || len(s.sim.Calls()) <= calls {
@@ -137,8 +145,12 @@ func TestOthersOrdersAreNotThere(t *testing.T) {
 	s.drain()
 	id := s.events(o.Code).Notifications[0].ID
 	inputs := map[string]string{
-		"pay.orders.show": `{"code":"` + o.Code + `"}`, refund: refundOf(o.Code, 1), cancel: `{"code":"` + o.Code + `"}`, pull: `{"code":"` + o.Code + `"}`,
-		"pay.orders.events": `{"code":"` + o.Code + `"}`, "pay.notifications.redeliver": `{"code":"` + o.Code + `","id":"` + id + `"}`,
+		"pay.orders.show":             `{"code":"` + o.Code + `"}`,
+		refund:                        refundOf(o.Code, 1),
+		cancel:                        `{"code":"` + o.Code + `"}`,
+		pull:                          `{"code":"` + o.Code + `"}`,
+		"pay.orders.events":           `{"code":"` + o.Code + `"}`,
+		"pay.notifications.redeliver": `{"code":"` + o.Code + `","id":"` + id + `"}`,
 	}
 	for name, r := range s.routes {
 		if strings.Contains(r.Spec.Path, "{code}") && !strings.Contains(r.Spec.Path, "/return/") && inputs[name] == "" {
@@ -150,7 +162,8 @@ func TestOthersOrdersAreNotThere(t *testing.T) {
 		for _, who := range [][2]string{{"svc-b", "u-77"}, {"svc", "u-78"}, {"svc", ""}} {
 			_, err := s.callAs(who[0], who[1], route, "k", input)
 			missing, none := fault.From(err), fault.From(payments.NoSuchOrder(o.Code))
-			if missing.Code != fault.NotFound || missing.Error() != none.Error() || fmt.Sprint(missing.Details) != fmt.Sprint(none.Details) {
+			if missing.Code != fault.NotFound || missing.Error() != none.Error() ||
+				fmt.Sprint(missing.Details) != fmt.Sprint(none.Details) {
 				t.Errorf("%s by %v: %v", route, who, err)
 			}
 		}
@@ -166,7 +179,8 @@ func TestOthersOrdersAreNotThere(t *testing.T) {
 	// An id that another user of the app has taken says no more than that.
 	_, err := s.callAs("svc", "u-78", create, "k", `{"amount":11000,"clientOrderId":"c-1"}`)
 	said, _ := json.Marshal(fault.From(err).Details)
-	if detail(err) != "CLIENT_ORDER_ID_TAKEN" || bytes.Contains(said, []byte("po_")) || strings.Contains(err.Error(), "po_") || strings.Contains(err.Error(), "11000") {
+	if detail(err) != "CLIENT_ORDER_ID_TAKEN" || bytes.Contains(said, []byte("po_")) || strings.Contains(err.Error(), "po_") ||
+		strings.Contains(err.Error(), "11000") {
 		t.Errorf("%v %s", err, said)
 	}
 	if a, err := s.callAs("svc-b", "u-77", create, "k", `{"amount":11000,"clientOrderId":"c-1"}`); err != nil || a.Order.Code == o.Code {
@@ -203,7 +217,13 @@ func TestClientOrderID(t *testing.T) {
 		t.Errorf("%d were made", created.Load())
 	}
 	s.refused(create, "x", input(12000), fault.Conflict, "AMOUNT_MISMATCH")
-	s.refused(create, "", `{"supplyAmount":11000,"payMethod":"vbank","clientOrderId":"c-1"}`, fault.Conflict, "AMOUNT_MISMATCH") // the same sum, other tax
+	s.refused(
+		create,
+		"",
+		`{"supplyAmount":11000,"payMethod":"vbank","clientOrderId":"c-1"}`,
+		fault.Conflict,
+		"AMOUNT_MISMATCH",
+	) // the same sum, other tax
 	if a := s.must(create, "x", input(11000)); a.Status != 200 || a.Order.Code != codes[0] {
 		t.Errorf("%d %s", a.Status, a.Raw)
 	}
@@ -222,18 +242,24 @@ var errDead = fault.New(fault.DB, "the process has died")
 
 func (d *dies) dead() bool { return d.at.Add(-1) < 0 }
 
-func (d *dies) Change(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) error, end *payments.Ending) (*payments.Book, error) {
+func (d *dies) Change(
+	ctx context.Context,
+	code string,
+	by payments.Actor,
+	do func(*order.Aggregate) error,
+	end *payments.Completion,
+) (*order.Aggregate, error) {
 	if d.dead() {
 		return nil, errDead
 	}
 	return d.Store.Change(ctx, code, by, do, end)
 }
 
-func (d *dies) Book(ctx context.Context, code string) (*payments.Book, error) {
+func (d *dies) Order(ctx context.Context, code string) (*order.Aggregate, error) {
 	if d.at.Load() < 0 {
 		return nil, errDead
 	}
-	return d.Store.Book(ctx, code)
+	return d.Store.Order(ctx, code)
 }
 
 func (d *dies) Release(ctx context.Context, c write.Claim) error {
@@ -261,8 +287,12 @@ func TestCallsWhoseProcessHasGone(t *testing.T) {
 					n++
 					name := fmt.Sprintf("%s, %q, dead before change %d, ended by the job %v", route, kind, step, byJob)
 					key := fmt.Sprint("k-", n)
-					var o payments.OrderView
-					input := fmt.Sprintf(`{"amount":11000,"payMethod":"vbank","clientOrderId":"c-%d","payment_notify_url":%q}`, n, s.app.url)
+					var o order.View
+					input := fmt.Sprintf(
+						`{"amount":11000,"payMethod":"vbank","clientOrderId":"c-%d","payment_notify_url":%q}`,
+						n,
+						s.app.url,
+					)
 					on := "cancel"
 					switch route {
 					case create:
@@ -299,7 +329,8 @@ func TestCallsWhoseProcessHasGone(t *testing.T) {
 						}
 					}
 					a, err := s.call(route, key, input)
-					declined := detail(err) == "PROVIDER_DECLINED" || detail(err) == "ORDER_NOT_CANCELABLE" || detail(err) == "AMOUNT_MISMATCH"
+					declined := detail(err) == "PROVIDER_DECLINED" || detail(err) == "ORDER_NOT_CANCELABLE" ||
+						detail(err) == "AMOUNT_MISMATCH"
 					if err != nil && !declined {
 						t.Fatalf("%s: %v, after %v", name, err, firstErr)
 					}
@@ -319,16 +350,19 @@ func TestCallsWhoseProcessHasGone(t *testing.T) {
 						if n := s.rows(`SELECT count(*) FROM payments.orders WHERE client_order_id = $1`, fmt.Sprintf("c-%d", n)); n != 1 {
 							t.Errorf("%s: %d orders", name, n)
 						}
-						if kind != pgsim.Decline && (s.show(code).Status != payments.AwaitingDeposit || len(s.truth(code).Payments) != 1) {
+						if kind != pgsim.Decline && (s.show(code).Status != order.AwaitingDeposit || len(s.truth(code).Payments) != 1) {
 							t.Errorf("%s: %+v", name, s.show(code))
 						}
 					case refund:
 						got := s.show(code)
-						if truth := s.truth(code); truth.Cancelled != got.RefundedAmount || got.PendingRefundAmount != 0 || err == nil && got.RefundedAmount != 4000 {
+						if truth := s.truth(
+							code,
+						); truth.Cancelled != got.RefundedAmount || got.PendingRefundAmount != 0 ||
+							err == nil && got.RefundedAmount != 4000 {
 							t.Errorf("%s: %+v of %+v", name, got, truth)
 						}
 					case cancel:
-						if got := s.show(code); err == nil && (got.Status != payments.Canceled || s.truth(code).Status != "cancelled") {
+						if got := s.show(code); err == nil && (got.Status != order.Canceled || s.truth(code).Status != "cancelled") {
 							t.Errorf("%s: %+v", name, got)
 						}
 					}
@@ -339,8 +373,12 @@ func TestCallsWhoseProcessHasGone(t *testing.T) {
 			}
 		}
 	}
-	if wrong := s.texts(`SELECT to_json(c)::text FROM audit.calls c WHERE service <> 'svc' OR external_user_id <> 'u-77' OR credential_id <> 'app:svc'
-		OR tool NOT IN ('pay.orders.create', 'pay.orders.refund', 'pay.orders.cancel')`); len(wrong) > 0 {
+	if wrong := s.texts(
+		`SELECT to_json(c)::text FROM audit.calls c WHERE service <> 'svc' OR external_user_id <> 'u-77' OR credential_id <> 'app:svc'
+		OR tool NOT IN ('pay.orders.create', 'pay.orders.refund', 'pay.orders.cancel')`,
+	); len(
+		wrong,
+	) > 0 {
 		t.Errorf("%d rows of the audit log do not say whose call it was, such as %s", len(wrong), wrong[0])
 	}
 }

@@ -96,7 +96,10 @@ func (s *shop) answers(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	answer, err := s.routes[in.Route].Tool.Endpoint(as(r.Context(), "svc", in.User), &tool.Call{Tool: in.Route, Input: []byte(in.Input), IdempotencyKey: in.Key})
+	answer, err := s.routes[in.Route].Tool.Endpoint(
+		as(r.Context(), "svc", in.User),
+		&tool.Call{Tool: in.Route, Input: []byte(in.Input), IdempotencyKey: in.Key},
+	)
 	if err != nil {
 		out.Code, out.Detail = string(fault.From(err).Code), detail(err)
 	} else {
@@ -144,7 +147,10 @@ func newKilled(t *testing.T) *killed {
 }
 
 func (k *killed) start() {
-	k.program = hubtest.Launch(k.t, []string{storeVariable + "=" + k.db.URL("payments"), wireVariable + "=" + k.wire, keysetVariable + "=" + k.keyset})
+	k.program = hubtest.Launch(
+		k.t,
+		[]string{storeVariable + "=" + k.db.URL("payments"), wireVariable + "=" + k.wire, keysetVariable + "=" + k.keyset},
+	)
 	k.addr.Store(k.program.Addr(k.t))
 }
 
@@ -206,10 +212,19 @@ func TestKilledAgainAndAgain(t *testing.T) {
 			for n := 0; !done.Load(); n++ {
 				name := fmt.Sprintf("%d-%d", app, n)
 				if chance.IntN(6) == 0 {
-					_ = k.sim.Arm(pgsim.Fault{Kind: []string{pgsim.TimeoutBefore, pgsim.TimeoutAfter, pgsim.ServerError, pgsim.Duplicate}[chance.IntN(4)],
-						On: []string{"issue", "cancel", "get"}[chance.IntN(3)]})
+					_ = k.sim.Arm(
+						pgsim.Fault{
+							Kind: []string{pgsim.TimeoutBefore, pgsim.TimeoutAfter, pgsim.ServerError, pgsim.Duplicate}[chance.IntN(4)],
+							On:   []string{"issue", "cancel", "get"}[chance.IntN(3)],
+						},
+					)
 				}
-				in := asked{create, "u-77", "create-" + name, fmt.Sprintf(`{"amount":11000,"payMethod":"vbank","clientOrderId":%q,"payment_notify_url":%q}`, name, k.app.url)}
+				in := asked{
+					create,
+					"u-77",
+					"create-" + name,
+					fmt.Sprintf(`{"amount":11000,"payMethod":"vbank","clientOrderId":%q,"payment_notify_url":%q}`, name, k.app.url),
+				}
 				out := k.insist(in, &tries)
 				var a answer
 				if err := json.Unmarshal(out.Data, &a); err != nil || out.Code != "" {
@@ -250,8 +265,10 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	k.do(k.sim.Settle(t.Context()))
 	k.kill()
 	left := k.rows(`SELECT count(*) FROM payments.idempotency_keys WHERE state = 'running'`)
-	waiting := k.rows(`SELECT (SELECT count(*) FROM payments.webhooks WHERE outcome = '') + (SELECT count(*) FROM payments.notices WHERE state = 'PENDING')
-		+ (SELECT count(*) FROM payments.refunds WHERE status = 'PENDING') + (SELECT count(*) FROM payments.orders WHERE status = 'READY')`)
+	waiting := k.rows(
+		`SELECT (SELECT count(*) FROM payments.webhooks WHERE outcome = '') + (SELECT count(*) FROM payments.notices WHERE state = 'PENDING')
+		+ (SELECT count(*) FROM payments.refunds WHERE status = 'PENDING') + (SELECT count(*) FROM payments.orders WHERE status = 'READY')`,
+	)
 	time.Sleep(killedLease)
 	p.clock, p.kept = k.clock, kept
 	p.rest()
@@ -261,7 +278,11 @@ func TestKilledAgainAndAgain(t *testing.T) {
 		made[c.route]++
 	}
 	for route, n := range made {
-		if rows := k.rows(`SELECT count(*) FROM audit.calls WHERE tool = $1 AND outcome = 'ok' AND service = 'svc' AND external_user_id = 'u-77' AND credential_id = 'app:svc'`, route); rows != n {
+		if rows := k.rows(
+			`SELECT count(*) FROM audit.calls WHERE tool = $1 AND outcome = 'ok' AND service = 'svc' AND external_user_id = 'u-77' `+
+				`AND credential_id = 'app:svc'`,
+			route,
+		); rows != n {
 			t.Errorf("%s: %d were answered, and the audit log has %d", route, n, rows)
 		}
 	}
@@ -282,8 +303,19 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	for _, got := range k.app.all() {
 		sent[got.ID]++
 	}
-	t.Logf("%d kills in %v: %d calls answered after %d tries (%v), %d keys and %d other things were left to the jobs, %d messages were sent %d times",
-		kills, took.Round(time.Millisecond), answered.Load(), tries.Load(), made, left, waiting, len(sent), len(k.app.all()))
+	t.Logf(
+		"%d kills in %v: %d calls answered after %d tries (%v), %d keys and %d other things were left to the jobs, "+
+			"%d messages were sent %d times",
+		kills,
+		took.Round(time.Millisecond),
+		answered.Load(),
+		tries.Load(),
+		made,
+		left,
+		waiting,
+		len(sent),
+		len(k.app.all()),
+	)
 }
 
 // TestDeliveryOutlivesItsWorker: the process is killed while an app reads a message; the next one sends the same bytes under the same

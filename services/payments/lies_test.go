@@ -14,79 +14,11 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/api"
+	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
+	"hub.internal/services/payments/provider"
 )
-
-// paidBook is the book of an order that is paid, with a refund of 4,000 won under way.
-func paidBook(t *testing.T) (*payments.Book, payments.Snapshot) {
-	t.Helper()
-	b := open(t, payments.Card)
-	s := payments.Snapshot{TID: "t1", Code: "po_1", Status: payments.PaymentPaid, Amount: 11000, Balance: 11000, PaidAt: noon}
-	amount := int64(4000)
-	if err := b.Apply(s); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := b.AskRefund(payments.RefundAsked{Code: "rf_1", Amount: &amount, Reason: "x"}); err != nil {
-		t.Fatal(err)
-	}
-	return b, s
-}
-
-// TestRefundPaidTwice: a provider that has paid a refund back twice under its one code has moved money twice. The books
-// have both, and an operator hears of it once.
-func TestRefundPaidTwice(t *testing.T) {
-	t.Parallel()
-	for name, row := range map[string]struct {
-		second        int64
-		refunded      int64
-		refunds, said int
-	}{
-		"and it fits":             {4000, 8000, 2, 1},
-		"and all of it went":      {7000, 11000, 2, 1},
-		"and more than there was": {9000, 4000, 1, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b, s := paidBook(t)
-			s.Cancels = []payments.ProviderCancel{{TID: "c1", RefundCode: "rf_1", Amount: 4000, At: noon}}
-			if err := b.ApplyAsked(s); err != nil || b.Order.Attention != "" {
-				t.Fatal(err, b.Order.Attention)
-			}
-			s.Cancels = append(s.Cancels, payments.ProviderCancel{TID: "c2", RefundCode: "rf_1", Amount: row.second, At: noon})
-			for range 3 {
-				if err := b.ApplyAsked(s); err != nil {
-					t.Fatal(err)
-				}
-			}
-			drifts := 0
-			for _, step := range b.Steps {
-				if step.Trigger == payments.Drift {
-					drifts++
-				}
-			}
-			if b.Order.RefundedAmount != row.refunded || len(b.Refunds) != row.refunds || b.Order.Attention != payments.BalanceDrift || drifts != row.said {
-				t.Errorf("%+v %+v, %d drifts", b.Order, b.Refunds, drifts)
-			}
-			if err := sound(b, map[string]int64{"": 11000}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
-// TestOtherPayoutsReturn: that a second payout of a refund came back says nothing of the first one.
-func TestOtherPayoutsReturn(t *testing.T) {
-	t.Parallel()
-	b, s := paidBook(t)
-	s.Cancels = []payments.ProviderCancel{{TID: "c1", RefundCode: "rf_1", Amount: 4000, At: noon}}
-	if err := b.Apply(s); err != nil {
-		t.Fatal(err)
-	}
-	s.Cancels = append(s.Cancels, payments.ProviderCancel{TID: "c2", RefundCode: "rf_1", Amount: 4000, At: noon, Returned: true})
-	if err := b.Apply(s); err != nil || b.Order.RefundedAmount != 4000 {
-		t.Errorf("%v: %+v", err, b.Order)
-	}
-}
 
 // TestDepositThatIsGoneIsNotApplied: money that went back since an operator has looked pays no order.
 func TestDepositThatIsGoneIsNotApplied(t *testing.T) {
@@ -106,7 +38,7 @@ func TestDepositThatIsGoneIsNotApplied(t *testing.T) {
 			d.settled()
 			form.Set("version", d.form(path+"/apply").Get("version"))
 			d.says(path+"/apply", form, "does not hold this deposit")
-			if got := d.show(o.Code); got.Status != payments.Canceled {
+			if got := d.show(o.Code); got.Status != order.Canceled {
 				t.Errorf("%+v", got)
 			}
 		})
@@ -119,9 +51,9 @@ func TestUnreachableProviderAppliesNothing(t *testing.T) {
 	d := newDesk(t, options{})
 	o := d.late(11000)
 	d.do(d.sim.Arm(pgsim.Fault{Kind: pgsim.TimeoutBefore, On: "get", Times: 50}))
-	b := d.book(o.Code)
-	err := d.service.ApplyDeposit(t.Context(), payments.Seen{Code: o.Code, Version: b.Order.Version}, b.Deposits[0].ID, "")
-	if !fault.Is(err, fault.DB) || d.show(o.Code).Status != payments.Canceled {
+	a := d.book(o.Code)
+	err := d.service.ApplyDeposit(t.Context(), payments.OrderVersion{Code: o.Code, Version: a.Order.Version}, a.Deposits[0].ID, "")
+	if !fault.Is(err, fault.DB) || d.show(o.Code).Status != order.Canceled {
 		t.Errorf("%v: %+v", err, d.show(o.Code))
 	}
 }
@@ -138,11 +70,17 @@ func TestReturnLeavesWhatPays(t *testing.T) {
 	s.do(s.sim.Deposit(o.Code, 11000, clock.Now(), 1))
 	s.drain()
 	ctx := t.Context()
-	b, err := s.store.Book(ctx, o.Code)
+	a, err := s.store.Order(ctx, o.Code)
 	s.do(err)
 	s.arm(pgsim.TimeoutBefore, "cancel", 1)
-	by := payments.RefundAccount{BankCode: "004", AccountNumber: accountNumber, Holder: "Kim"}
-	if _, err := s.service.ReturnDeposit(ctx, payments.Seen{Code: o.Code, Version: b.Order.Version}, b.Deposits[0].ID, &by, ""); err != nil {
+	by := provider.RefundAccount{BankCode: "004", AccountNumber: accountNumber, Holder: "Kim"}
+	if _, err := s.service.ReturnDeposit(
+		ctx,
+		payments.OrderVersion{Code: o.Code, Version: a.Order.Version},
+		a.Deposits[0].ID,
+		&by,
+		"",
+	); err != nil {
 		t.Fatal(err)
 	}
 	// The bank takes it back, and tells of another one into the same account that was in time.
@@ -150,37 +88,15 @@ func TestReturnLeavesWhatPays(t *testing.T) {
 	s.drain()
 	s.do(s.sim.Deposit(o.Code, 11000, created.Add(30*time.Minute), 1))
 	s.drain()
-	if got := s.show(o.Code); got.Status != payments.Paid {
+	if got := s.show(o.Code); got.Status != order.Paid {
 		t.Fatalf("%+v", got)
 	}
 	s.resolve(o.Code)
 	if truth := s.truth(o.Code); truth.Cancelled != 0 {
 		t.Errorf("the provider has paid back %+v", truth)
 	}
-	if b, err = s.store.Book(ctx, o.Code); err != nil || !b.Deposits[0].Open() || b.Order.Attention == "" {
-		t.Errorf("%v: %+v %+v", err, b.Order, b.Deposits)
-	}
-}
-
-// TestRefusedReturnThatWasMade: a return that seemed to be refused, and that the provider tells of all the same, has been made.
-func TestRefusedReturnThatWasMade(t *testing.T) {
-	t.Parallel()
-	b, s := paidBook(t)
-	second := s
-	second.TID, second.PaidAt = "t2", noon.Add(time.Minute)
-	if err := b.Apply(second); err != nil {
-		t.Fatal(err)
-	}
-	b.Deposits[0].ID, b.Deposits[1].ID = 1, 2
-	if err := b.AskReturn(2, payments.DepositReturn{Code: "rf_back"}, ""); err != nil {
-		t.Fatal(err)
-	}
-	if err := b.DeclineReturn("rf_back", payments.Failure{Code: "2016", Message: "no"}); err != nil {
-		t.Fatal(err)
-	}
-	second.Cancels = []payments.ProviderCancel{{TID: "c9", RefundCode: "rf_back", Amount: 11000, At: noon}}
-	if err := b.Apply(second); err != nil || b.Deposits[1].State != payments.DepositIsReturned || b.Order.Attention != "" {
-		t.Errorf("%v: %+v %+v", err, b.Order, b.Deposits)
+	if a, err = s.store.Order(ctx, o.Code); err != nil || !a.Deposits[0].NeedsDecision() || a.Order.Attention == "" {
+		t.Errorf("%v: %+v %+v", err, a.Order, a.Deposits)
 	}
 }
 
@@ -243,7 +159,8 @@ func TestOrdersAreNobodys(t *testing.T) {
 		_, history := s.service.History(ctx, o.Code)
 		_, reconciled := s.service.Reconcile(ctx, o.Code, nil)
 		page, _, err := s.service.List(ctx, payments.Filter{Limit: 10})
-		if !fault.Is(shown, fault.NotFound) || !fault.Is(history, fault.NotFound) || !fault.Is(reconciled, fault.NotFound) || err != nil || len(page) > 0 {
+		if !fault.Is(shown, fault.NotFound) || !fault.Is(history, fault.NotFound) || !fault.Is(reconciled, fault.NotFound) || err != nil ||
+			len(page) > 0 {
 			t.Errorf("%s: %v, %v, %v, %d orders, %v", name, shown, history, reconciled, len(page), err)
 		}
 	}
@@ -280,30 +197,8 @@ func TestNoNoticeToAnOriginThatWasRemoved(t *testing.T) {
 	list.allowed.Store(&[]string{s.app.url})
 	clock.Advance(2 * time.Second)
 	s.drain()
-	if s.told(o.Code, payments.TellIssued) != 1 || len(s.app.all()) != 1 {
+	if s.told(o.Code, order.NotifyIssued) != 1 || len(s.app.all()) != 1 {
 		t.Errorf("%d were told once it is on the list again", len(s.app.all()))
-	}
-}
-
-// TestManyRefundsNobodyAskedFor: as many as an answer of the provider can hold are kept, some at each look.
-func TestManyRefundsNobodyAskedFor(t *testing.T) {
-	t.Parallel()
-	b := open(t, payments.Card)
-	s := payments.Snapshot{TID: "t1", Code: "po_1", Status: payments.PaymentPaid, Amount: 11000, PaidAt: noon}
-	for n := range 2000 {
-		s.Cancels = append(s.Cancels, payments.ProviderCancel{TID: fmt.Sprint("c", n), Amount: 1, At: noon})
-	}
-	for before := int64(0); before != b.Order.Version; {
-		before = b.Order.Version
-		if err := b.ApplyAsked(s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if b.Order.RefundedAmount != 2000 {
-		t.Errorf("%+v", b.Order)
-	}
-	if last := b.Steps[len(b.Steps)-1]; len(last.Body) > 20<<10 {
-		t.Errorf("a message has %d bytes", len(last.Body))
 	}
 }
 
@@ -311,7 +206,7 @@ func TestManyRefundsNobodyAskedFor(t *testing.T) {
 func TestSlowReceiversTakeNotAllTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		take := payments.Turns()
+		take := payments.NewBulkhead()
 		must := func(app string) func() {
 			t.Helper()
 			done, wait := take(app)
@@ -351,28 +246,28 @@ func TestSlowReceiversTakeNotAllTurns(t *testing.T) {
 
 // hurried keeps the longest that a call to the provider might have taken.
 type hurried struct {
-	payments.Provider
+	provider.Port
 	longest atomic.Int64
 }
 
-func (h *hurried) Get(ctx context.Context, c payments.Cred, ref payments.Ref) (payments.Snapshot, error) {
+func (h *hurried) Get(ctx context.Context, c credentials.Unsealed, ref provider.PaymentRef) (provider.Snapshot, error) {
 	left := time.Duration(1 << 62)
 	if end, ok := ctx.Deadline(); ok {
 		left = time.Until(end)
 	}
 	h.longest.Store(max(h.longest.Load(), int64(left)))
-	return h.Provider.Get(ctx, c, ref)
+	return h.Port.Get(ctx, c, ref)
 }
 
 // TestLeftCallsEndWithinTheirLease: whoever takes a call over is done with it, or has given up, before another can take it.
 func TestLeftCallsEndWithinTheirLease(t *testing.T) {
 	t.Parallel()
 	const lease = 50 * time.Millisecond
-	provider := &hurried{}
+	slow := &hurried{}
 	var config payments.Config
 	s, _ := idleShop(t, options{lease: lease, change: func(c *payments.Config) {
-		provider.Provider = c.Provider
-		c.Provider = provider
+		slow.Port = c.Provider
+		c.Provider = slow
 		config = *c
 	}})
 	o := s.paidIdle()
@@ -388,12 +283,12 @@ func TestLeftCallsEndWithinTheirLease(t *testing.T) {
 		t.Fatal("it did not die")
 	}
 	time.Sleep(lease + 10*time.Millisecond)
-	provider.longest.Store(0)
+	slow.longest.Store(0)
 	s.do(s.service.Complete(t.Context()))
 	if n := s.rows(`SELECT count(*) FROM payments.idempotency_keys WHERE state = 'running'`); n != 0 {
 		t.Errorf("%d calls are left", n)
 	}
-	if longest := time.Duration(provider.longest.Load()); longest == 0 || longest >= payments.Lease {
+	if longest := time.Duration(slow.longest.Load()); longest == 0 || longest >= payments.Lease {
 		t.Errorf("a call that was taken over may take %s, its lease is %s", longest, payments.Lease)
 	}
 }

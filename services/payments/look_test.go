@@ -11,6 +11,7 @@ import (
 
 	"hub.internal/pkg/hubtest"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
 )
 
@@ -31,7 +32,7 @@ func TestOneLookOfMany(t *testing.T) {
 		asked.Store(0)
 		all := make([]time.Duration, 8)
 		for _, err := range together(len(all), func(i int) (err error) {
-			all[i], err = s.service.Look(t.Context(), o.Code)
+			all[i], err = s.service.ResolveDue(t.Context(), o.Code)
 			return err
 		}) {
 			s.do(err)
@@ -58,14 +59,14 @@ func TestOneLookOfMany(t *testing.T) {
 	looks("between two looks", 0)
 	clock.Advance(time.Minute)
 	looks("the provider is back", 3) // by its day and by its page before it is asked for the account, and once after
-	if o = s.show(o.Code); o.Status != payments.AwaitingDeposit {
+	if o = s.show(o.Code); o.Status != order.AwaitingDeposit {
 		t.Errorf("%+v", o)
 	}
 	clock.Advance(time.Hour)
 	looks("a week too early", 0)
 	clock.Advance(168 * time.Hour)
 	looks("past due", 1)
-	if o = s.show(o.Code); o.Status != payments.Expired {
+	if o = s.show(o.Code); o.Status != order.Expired {
 		t.Errorf("%+v", o)
 	}
 	if n := s.rows(`SELECT count(*) FROM payments.orders WHERE look_at IS NOT NULL`); n != 0 {
@@ -103,10 +104,10 @@ func TestSlowTransactionLosesNoMessage(t *testing.T) {
 	held, release := make(chan struct{}), make(chan struct{})
 	done := make(chan error, 1)
 	go func() {
-		_, err := s.store.Change(t.Context(), slow.Code, payments.Actor{Name: "hub", Now: time.Now()}, func(b *payments.Book) error {
-			_, err := b.AskRefund(payments.RefundAsked{Code: "rf_slow", Reason: "x"})
+		_, err := s.store.Change(t.Context(), slow.Code, payments.Actor{Name: "hub", Now: time.Now()}, func(a *order.Aggregate) error {
+			_, err := a.RequestRefund(order.RefundRequest{Code: "rf_slow", Reason: "x"})
 			if err == nil {
-				err = b.DeclineRefund("rf_slow", payments.Failure{Code: "1", Message: "no"})
+				err = a.DeclineRefund("rf_slow", order.Failure{Code: "1", Message: "no"}, false)
 			}
 			close(held)
 			<-release
@@ -117,12 +118,12 @@ func TestSlowTransactionLosesNoMessage(t *testing.T) {
 	<-held
 	s.must(refund, "", refundOf(fast.Code, 11000))
 	hubtest.Eventually(t, "the fast one is told", func() bool {
-		return s.rows(`SELECT count(*) FROM payments.notices WHERE type = $1 AND state = 'DELIVERED'`, payments.TellRefunded) == 1
+		return s.rows(`SELECT count(*) FROM payments.notices WHERE type = $1 AND state = 'DELIVERED'`, order.NotifyRefunded) == 1
 	})
 	close(release)
 	s.do(<-done)
 	hubtest.Eventually(t, "the slow one is told", func() bool {
-		return s.rows(`SELECT count(*) FROM payments.notices WHERE type = $1 AND state = 'DELIVERED'`, payments.TellRefundFailed) == 1
+		return s.rows(`SELECT count(*) FROM payments.notices WHERE type = $1 AND state = 'DELIVERED'`, order.NotifyRefundFailed) == 1
 	})
 	s.verified()
 }
@@ -162,7 +163,7 @@ func TestRedeliveryOutlivesAnOldAttempt(t *testing.T) {
 		t.Error(err)
 	}
 	n := s.events(o.Code).Notifications[0]
-	if n.State != payments.NoticeDelivered || len(n.Attempts) != 11 {
+	if n.State != payments.NotificationDelivered || len(n.Attempts) != 11 {
 		t.Errorf("%+v", n)
 	}
 }
@@ -204,29 +205,5 @@ func TestTakenOverCallChangesNothing(t *testing.T) {
 	}
 	if n := s.rows(`SELECT count(*) FROM audit.calls`) - before; n != 1 {
 		t.Errorf("%d rows in the audit log", n)
-	}
-}
-
-// TestBookOfManyCancels: however many a provider tells of, one look is short, and the next ones go on.
-func TestBookOfManyCancels(t *testing.T) {
-	t.Parallel()
-	s := payments.Snapshot{Code: "po_1", TID: "t1", Status: payments.PaymentPaid, Amount: 11000, Balance: 10000, PaidAt: noon}
-	for i := range 1000 {
-		s.Cancels = append(s.Cancels, payments.ProviderCancel{TID: fmt.Sprint("c", i), Amount: 1, At: noon})
-	}
-	b := open(t, payments.Card)
-	for want := range 6 {
-		if err := b.ApplyAsked(s); err != nil || b.Order.RefundedAmount != int64(min(200*(want+1), 1000)) {
-			t.Fatalf("after %d looks: %d, %v", want+1, b.Order.RefundedAmount, err)
-		}
-	}
-	before := b.Order.Version
-	if err := b.ApplyAsked(s); err != nil || b.Order.Version != before {
-		t.Errorf("%v", err)
-	}
-	for _, step := range b.Steps {
-		if len(step.Body) > 20<<10 {
-			t.Fatalf("%d bytes of a message", len(step.Body))
-		}
 	}
 }

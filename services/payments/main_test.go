@@ -21,15 +21,19 @@ import (
 	"hub.internal/pkg/hubtest"
 	pkgjobs "hub.internal/pkg/jobs"
 	pgstore "hub.internal/pkg/postgres"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/seal"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/api"
+	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/jobs"
 	"hub.internal/services/payments/nicepay"
 	"hub.internal/services/payments/notify"
+	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
 	"hub.internal/services/payments/postgres"
+	"hub.internal/services/payments/provider"
 )
 
 func TestMain(m *testing.M) { hubtest.ProgramMain(m, program) }
@@ -106,12 +110,14 @@ func (apps) App(_ context.Context, code string) (payments.App, error) {
 
 type creds struct{}
 
-var cred = payments.NewCred(1, payments.Sandbox, clientID, secretKey)
+var cred = credentials.NewUnsealed(1, credentials.Sandbox, clientID, secretKey)
 
-func (creds) Active(context.Context, string, payments.Env) (payments.Cred, error) { return cred, nil }
-func (creds) ByID(context.Context, payments.ID) (payments.Cred, error)            { return cred, nil }
-func (creds) Verifying(context.Context, string) ([]payments.Cred, error) {
-	return []payments.Cred{cred}, nil
+func (creds) Active(context.Context, string, credentials.Env) (credentials.Unsealed, error) {
+	return cred, nil
+}
+func (creds) ByID(context.Context, schema.ID) (credentials.Unsealed, error) { return cred, nil }
+func (creds) Verifying(context.Context, string) ([]credentials.Unsealed, error) {
+	return []credentials.Unsealed{cred}, nil
 }
 
 // options change a shop before it opens.
@@ -126,7 +132,13 @@ type options struct {
 
 func newShop(t testing.TB, o options) *shop {
 	t.Helper()
-	s := &shop{t: t, db: hubtest.MigratedStore(t, "payments", postgres.Migrate), app: &app{status: http.StatusOK}, logs: new(hubtest.Buffer), routes: map[string]tool.APIRoute{}}
+	s := &shop{
+		t:      t,
+		db:     hubtest.MigratedStore(t, "payments", postgres.Migrate),
+		app:    &app{status: http.StatusOK},
+		logs:   new(hubtest.Buffer),
+		routes: map[string]tool.APIRoute{},
+	}
 	if o.now == nil {
 		o.now = time.Now
 	}
@@ -146,8 +158,10 @@ func newShop(t testing.TB, o options) *shop {
 	s.app.url = echo.URL
 	hooks := httptest.NewServer(http.HandlerFunc(s.webhook))
 	t.Cleanup(hooks.Close)
-	s.sim, err = pgsim.New(pgsim.Config{ClientID: clientID, Secret: secretKey, WebhookURL: hooks.URL, AutoIssue: !o.manual, Now: o.now, OnCall: o.onCall,
-		Retries: []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond, time.Second, time.Second}})
+	s.sim, err = pgsim.New(
+		pgsim.Config{ClientID: clientID, Secret: secretKey, WebhookURL: hooks.URL, AutoIssue: !o.manual, Now: o.now, OnCall: o.onCall,
+			Retries: []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond, time.Second, time.Second}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,16 +196,33 @@ func newShop(t testing.TB, o options) *shop {
 }
 
 // configOf is the service as a test has it.
-func configOf(store payments.Store, provider payments.Provider, keyset string, now func() time.Time, logger *slog.Logger) (payments.Config, error) {
+func configOf(
+	store payments.Store,
+	provider provider.Port,
+	keyset string,
+	now func() time.Time,
+	logger *slog.Logger,
+) (payments.Config, error) {
 	box, err := seal.Open(keyset)
 	if err != nil {
 		return payments.Config{}, err
 	}
 	var schedule notify.Schedule
 	err = schedule.UnmarshalText([]byte("0s,0s,0s,0s,0s,0s,0s,0s,0s,0s"))
-	return payments.Config{Store: store, Apps: apps{}, Credentials: creds{}, Provider: provider, Sealer: box, Env: payments.Sandbox,
-		Notifier:  notify.New(notify.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, AllowHTTP: true, Schedule: schedule, Now: now}),
-		PublicURL: "https://hub.example", Now: now, Logger: logger}, err
+	return payments.Config{
+		Store:       store,
+		Apps:        apps{},
+		Credentials: creds{},
+		Provider:    provider,
+		Sealer:      box,
+		Env:         credentials.Sandbox,
+		Notifier: notify.New(
+			notify.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, AllowHTTP: true, Schedule: schedule, Now: now},
+		),
+		PublicURL: "https://hub.example",
+		Now:       now,
+		Logger:    logger,
+	}, err
 }
 
 func (s *shop) runner(logger *slog.Logger, now func() time.Time) pkgjobs.Runner {
@@ -238,8 +269,8 @@ type answer struct {
 	Status   int
 	Replayed bool
 	Raw      string
-	Order    payments.OrderView  `json:"order"`
-	Refund   payments.RefundView `json:"refund"`
+	Order    order.View       `json:"order"`
+	Refund   order.RefundView `json:"refund"`
 	api.Events
 	api.Orders
 }
@@ -250,7 +281,10 @@ func (s *shop) call(route, key, input string) (answer, error) {
 }
 
 func (s *shop) callAs(service, user, route, key, input string) (answer, error) {
-	out, err := s.routes[route].Tool.Endpoint(as(s.t.Context(), service, user), &tool.Call{Tool: route, Input: []byte(input), IdempotencyKey: key})
+	out, err := s.routes[route].Tool.Endpoint(
+		as(s.t.Context(), service, user),
+		&tool.Call{Tool: route, Input: []byte(input), IdempotencyKey: key},
+	)
 	if err != nil {
 		return answer{}, err
 	}
@@ -284,30 +318,34 @@ func (s *shop) refused(route, key, input string, code fault.Code, details string
 }
 
 // order makes an order of 11,000 won to be paid by deposit.
-func (s *shop) order(key string) payments.OrderView {
+func (s *shop) order(key string) order.View {
 	s.t.Helper()
-	return s.must("pay.orders.create", key, `{"supplyAmount":10000,"vat":1000,"payMethod":"vbank","payment_notify_url":"`+s.app.url+`"}`).Order
+	return s.must(
+		"pay.orders.create",
+		key,
+		`{"supplyAmount":10000,"vat":1000,"payMethod":"vbank","payment_notify_url":"`+s.app.url+`"}`,
+	).Order
 }
 
-func (s *shop) show(code string) payments.OrderView {
+func (s *shop) show(code string) order.View {
 	s.t.Helper()
 	return s.must("pay.orders.show", "", `{"code":"`+code+`"}`).Order
 }
 
 // becomes waits until an order has this status.
-func (s *shop) becomes(code string, want payments.Status) payments.OrderView {
+func (s *shop) becomes(code string, want order.Status) order.View {
 	s.t.Helper()
-	var o payments.OrderView
+	var o order.View
 	hubtest.Eventually(s.t, code+" is "+string(want), func() bool { o = s.show(code); return o.Status == want })
 	return o
 }
 
 // paid makes an order and lets it be paid.
-func (s *shop) paid() payments.OrderView {
+func (s *shop) paid() order.View {
 	s.t.Helper()
 	o := s.order("")
 	s.deposit(o.Code, 11000, 1)
-	return s.becomes(o.Code, payments.Paid)
+	return s.becomes(o.Code, order.Paid)
 }
 
 func (s *shop) deposit(code string, amount int64, times int) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"hub.internal/pkg/audit"
@@ -15,40 +14,34 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
-// Wanted is an order as its app wants it.
-type Wanted struct {
+// CreateInput is an order as its app wants it.
+type CreateInput struct {
 	Amount, SupplyAmount, VAT *int64
-	PayMethod                 PayMethod
+	PayMethod                 provider.PayMethod
 	NotifyURL                 string
 	ClientOrderID             string
 	Name                      string
 	ReturnURL                 string
-	VBank                     *WantedVBank
-	Buyer                     Buyer
+	VirtualAccount            *VirtualAccountInput
+	Buyer                     provider.Buyer
 	Metadata                  map[string]string
 }
 
-// WantedVBank is how long a virtual account waits, in hours, and whose name it has.
-type WantedVBank struct {
+// VirtualAccountInput is how long a virtual account waits, in hours, and whose name it has.
+type VirtualAccountInput struct {
 	ValidHours int
 	Holder     string
 }
 
-// What a claim's resource begins with that is about an order which was there before, or to be given up. A refund's is its
-// code, and any other one is the code of a new order.
-const (
-	Known    = "known "
-	toCancel = "cancel "
-	refunds  = "rf_"
-)
-
 // The writes of apps, as the audit log names them.
 const (
-	opCreate = "pay.orders.create"
-	opRefund = "pay.orders.refund"
-	opCancel = "pay.orders.cancel"
+	operationCreate = "pay.orders.create"
+	operationRefund = "pay.orders.refund"
+	operationCancel = "pay.orders.cancel"
 )
 
 // How long an account waits, in hours, and whose name it has, where the app does not say.
@@ -59,7 +52,7 @@ const (
 
 // OrderAnswer is an answer with an order.
 type OrderAnswer struct {
-	Order OrderView `json:"order"`
+	Order order.View `json:"order"`
 }
 
 // Create makes an order and asks the provider for it. A provider that definitely refuses ends the order, with E_CONFLICT
@@ -67,12 +60,12 @@ type OrderAnswer struct {
 // clientOrderId that the app has used before answers that order, or E_CONFLICT with AMOUNT_MISMATCH. It returns
 // BAD_AMOUNT, E_VALIDATION for a URL that the app may not use, E_CONFLICT for a key that was used for something else,
 // and E_DB when a store, auth or a credential is missing.
-func (s *Service) Create(ctx context.Context, in Wanted) (tool.Result, error) {
-	amounts, err := ResolveAmount(in.Amount, in.SupplyAmount, in.VAT)
+func (s *Service) Create(ctx context.Context, in CreateInput) (tool.Result, error) {
+	amounts, err := order.ResolveAmount(in.Amount, in.SupplyAmount, in.VAT)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	call, err := write.NewRouteCall(ctx, opCreate, http.MethodPost, "/v1/pay/orders", in, s.c.Now())
+	call, err := write.NewRouteCall(ctx, operationCreate, http.MethodPost, "/v1/pay/orders", in, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -80,65 +73,71 @@ func (s *Service) Create(ctx context.Context, in Wanted) (tool.Result, error) {
 	if stored, found, err := s.c.Store.Answered(ctx, call.Key); found || err != nil {
 		return stored, err
 	}
+	// The order is complete before the key is claimed: what is refused here has stored nothing, and the key stays free.
 	o, err := s.newOrder(ctx, in, amounts)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	b, err := OpenBook(o)
+	a, err := order.New(o)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	claim, err := s.c.Store.Open(ctx, call.Key, b)
+	claim, err := s.c.Store.Open(ctx, call.Key, a)
 	if err != nil || claim.Done {
 		return claim.Answer, err
 	}
-	ctx, cancel := steady(ctx)
+	// From here on something is stored that has to be brought to its end, also when the caller has hung up.
+	ctx, cancel := detach(ctx)
 	defer cancel()
-	if code, known := strings.CutPrefix(claim.Resource, Known); known {
-		return s.again(ctx, call, claim, code, o)
+	if about := ParseSubject(claim.Resource); about.Kind == KnownOrder {
+		return s.answerExisting(ctx, call, claim, about.Code, o)
 	}
 	return s.issue(ctx, call, claim)
 }
 
-func (s *Service) newOrder(ctx context.Context, in Wanted, amounts Amounts) (Order, error) {
+// newOrder is the order that the caller wants, with the defaults of what it does not say. The credential of the moment
+// is kept with it: a rotation changes nothing for orders that are there.
+func (s *Service) newOrder(ctx context.Context, in CreateInput, amounts order.Amounts) (order.Order, error) {
 	c := caller.From(ctx)
 	app, err := s.c.Apps.App(ctx, c.Service)
 	if err != nil {
-		return Order{}, err
+		return order.Order{}, err
 	}
 	if err := s.checkURLs(in, app); err != nil {
-		return Order{}, err
+		return order.Order{}, err
 	}
 	cred, err := s.c.Credentials.Active(ctx, s.c.Provider.Name(), s.c.Env)
 	if err != nil {
-		return Order{}, err
+		return order.Order{}, err
 	}
-	o := Order{Code: s.newCode("po_"), ServiceCode: c.Service, ExternalUserID: c.ExternalUserID, HubUser: c.HubUser, Env: s.c.Env,
+	o := order.Order{Code: s.newCode("po_"), ServiceCode: c.Service, ExternalUserID: c.ExternalUserID, HubUser: c.HubUser, Env: s.c.Env,
 		Provider: s.c.Provider.Name(), CredentialID: cred.ID, Amounts: amounts, PayMethod: in.PayMethod, ClientOrderID: in.ClientOrderID,
 		Name: in.Name, NotifyURL: in.NotifyURL, ReturnURL: in.ReturnURL, Buyer: in.Buyer, Metadata: in.Metadata, CreatedAt: s.now()}
 	if o.PayMethod == "" {
-		o.PayMethod = Card
+		o.PayMethod = provider.Card
 	}
-	if o.PayMethod != VBank {
-		if in.VBank != nil {
-			return Order{}, schema.Invalid("/vbank", "vbank", "belongs to payMethod vbank alone")
+	if o.PayMethod != provider.VBank {
+		if in.VirtualAccount != nil {
+			return order.Order{}, schema.Invalid("/vbank", "vbank", "belongs to payMethod vbank alone")
 		}
 		return o, nil
 	}
 	o.ValidHours, o.Holder = defaultValidHours, defaultHolder
-	if in.VBank != nil {
-		o.Holder = cmp.Or(in.VBank.Holder, defaultHolder)
-		if in.VBank.ValidHours != 0 {
-			o.ValidHours = in.VBank.ValidHours
+	if in.VirtualAccount != nil {
+		o.Holder = cmp.Or(in.VirtualAccount.Holder, defaultHolder)
+		if in.VirtualAccount.ValidHours != 0 {
+			o.ValidHours = in.VirtualAccount.ValidHours
 		}
 	}
-	if most := s.c.Provider.Caps(VBank).MaxValidHours; most > 0 && o.ValidHours > most {
-		return Order{}, schema.Invalid("/vbank/validHours", "maximum", "must be at most %d", most)
+	if most := s.c.Provider.Capabilities(provider.VBank).MaxValidHours; most > 0 && o.ValidHours > most {
+		return order.Order{}, schema.Invalid("/vbank/validHours", "maximum", "must be at most %d", most)
 	}
 	return o, nil
 }
 
-func (s *Service) checkURLs(in Wanted, app App) error {
+// checkURLs holds the URLs of an order to what the app has registered. The notification URL is checked again at each
+// attempt.
+func (s *Service) checkURLs(in CreateInput, app App) error {
 	if in.NotifyURL != "" {
 		if err := s.c.Notifier.Check(in.NotifyURL, app.Origins); err != nil {
 			return schema.Invalid("/payment_notify_url", "url", "%s", err)
@@ -150,66 +149,70 @@ func (s *Service) checkURLs(in Wanted, app App) error {
 	return nil
 }
 
-// again answers the order that has the clientOrderId already.
-func (s *Service) again(ctx context.Context, call write.Call, claim write.Claim, code string, wanted Order) (tool.Result, error) {
-	b, err := s.c.Store.Book(ctx, code)
+// answerExisting answers the order that has the clientOrderId already.
+func (s *Service) answerExisting(ctx context.Context, call write.Call, claim write.Claim, code string,
+	wanted order.Order) (tool.Result, error) {
+	a, err := s.c.Store.Order(ctx, code)
 	switch {
 	case err != nil:
-	case ownedBy(call.Caller, b.Order) != nil:
+	case ownedBy(call.Caller, a.Order) != nil:
 		err = fault.New(fault.Conflict, "Another order has the clientOrderId %q already. Choose another one.", wanted.ClientOrderID).
 			With(map[string]string{"code": "CLIENT_ORDER_ID_TAKEN"})
-	case b.Order.Amounts.Amount != wanted.Amounts.Amount || b.Order.Supply != wanted.Supply || b.Order.VAT != wanted.VAT:
-		err = conflict(codeMismatch, "The order with this clientOrderId has another amount.",
-			map[string]any{"stored": b.Order.Amounts.Amount, "requested": wanted.Amounts.Amount})
+	case a.Order.Amounts.Amount != wanted.Amounts.Amount || a.Order.Supply != wanted.Supply || a.Order.VAT != wanted.VAT:
+		err = order.Conflict(order.CodeAmountMismatch, "The order with this clientOrderId has another amount.",
+			map[string]any{"stored": a.Order.Amounts.Amount, "requested": wanted.Amounts.Amount})
 	}
 	if err != nil {
 		return tool.Result{}, s.release(ctx, claim, err)
 	}
-	return s.finish(ctx, call, claim, b.Order.Code, http.StatusOK, nil)
+	return s.finish(ctx, call, claim, a.Order.Code, http.StatusOK, nil)
 }
 
 // issue asks the provider for an order, and finishes the call with what became of it.
 func (s *Service) issue(ctx context.Context, call write.Call, claim write.Claim) (tool.Result, error) {
-	snapshot, declined, err := s.askToIssue(ctx, claim.Resource)
+	code := ParseSubject(claim.Resource).Code
+	snapshot, declined, err := s.askToIssue(ctx, code)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	if declined != nil {
-		if _, err := s.c.Store.Change(ctx, claim.Resource, s.itself(call), func(b *Book) error { return b.Decline(*declined) }, nil); err != nil {
+		if _, err := s.c.Store.Change(ctx, code, s.callActor(call),
+			func(a *order.Aggregate) error { return a.Decline(*declined) }, nil); err != nil {
 			return tool.Result{}, err
 		}
-		return tool.Result{}, s.release(ctx, claim, conflict(codeDeclined, "The payment provider refuses this order.",
-			map[string]any{"order": claim.Resource, "provider": declined}))
+		return tool.Result{}, s.release(ctx, claim, order.Conflict(order.CodeProviderDeclined, "The payment provider refuses this order.",
+			map[string]any{"order": code, "provider": declined}))
 	}
-	return s.finish(ctx, call, claim, claim.Resource, http.StatusCreated, snapshot)
+	return s.finish(ctx, call, claim, code, http.StatusCreated, snapshot)
 }
 
 // askToIssue asks the provider for an order that it may have heard of. No snapshot is an unknown outcome.
-func (s *Service) askToIssue(ctx context.Context, code string) (*Snapshot, *Failure, error) {
-	b, err := s.c.Store.Book(ctx, code)
+func (s *Service) askToIssue(ctx context.Context, code string) (*provider.Snapshot, *order.Failure, error) {
+	a, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return nil, nil, err
 	}
-	o := b.Order
-	if o.Status == Failed {
+	o := a.Order
+	// Whoever had the claim before may have been answered already; then there is nothing to ask for.
+	if o.Status == order.Failed {
 		return nil, o.Failure, nil // by whoever had the claim before
 	}
-	if o.Status != Ready || o.CheckoutURL != "" {
+	if o.Status != order.Ready || o.CheckoutURL != "" {
 		return nil, nil, nil
 	}
 	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
 	if err != nil {
 		return nil, nil, err
 	}
-	snapshot, err := s.c.Provider.Issue(ctx, cred, IssueRequest{Code: o.Code, CreatedAt: o.CreatedAt, Amount: o.Amounts.Amount,
+	snapshot, err := s.c.Provider.Issue(ctx, cred, provider.IssueRequest{Code: o.Code, CreatedAt: o.CreatedAt, Amount: o.Amounts.Amount,
 		TaxFree: o.TaxFree, PayMethod: o.PayMethod, Name: cmp.Or(o.Name, "Order "+o.Code), ReturnURL: s.c.PublicURL + "/v1/pay/return/" + o.Code,
 		ValidHours: o.ValidHours, Holder: o.Holder, Buyer: o.Buyer})
-	var declined *DeclinedError
+	var declined *provider.DeclinedError
 	switch {
 	case err == nil:
 		return &snapshot, nil, nil
 	case errors.As(err, &declined):
-		return nil, &Failure{declined.Code, declined.Message}, nil
+		return nil, &order.Failure{Code: declined.Code, Message: declined.Message}, nil
 	}
 	s.c.Logger.WarnContext(ctx, "the provider was asked for an order, and its answer is not known", "order", o.Code, "error", err)
 	return nil, nil, nil
@@ -217,18 +220,18 @@ func (s *Service) askToIssue(ctx context.Context, code string) (*Snapshot, *Fail
 
 // finish applies what the provider has said, if anything, and stores the answer with the key.
 func (s *Service) finish(ctx context.Context, call write.Call, claim write.Claim, code string, status int,
-	snapshot *Snapshot) (tool.Result, error) {
+	snapshot *provider.Snapshot) (tool.Result, error) {
 	var answer tool.Result
-	_, err := s.apply(ctx, code, s.itself(call), snapshot, &Ending{claim, func(b *Book) (tool.Result, audit.Entry, error) {
+	_, err := s.apply(ctx, code, s.callActor(call), snapshot, &Completion{claim, func(a *order.Aggregate) (tool.Result, audit.Entry, error) {
 		var err error
-		answer, err = write.AnswerAs(status, OrderAnswer{b.View()}, 1)
-		return answer, call.Entry(1, map[string]any{"order": b.Order.Code, "status": b.Order.Status}), err
+		answer, err = write.AnswerAs(status, OrderAnswer{a.View()}, 1)
+		return answer, call.Entry(1, map[string]any{"order": a.Order.Code, "status": a.Order.Status}), err
 	}})
-	return answer, s.ended(err)
+	return answer, s.explainTakenOver(err)
 }
 
-// ended says of a call whose claim was taken over what its caller can do.
-func (s *Service) ended(err error) error {
+// explainTakenOver says of a call whose claim was taken over what its caller can do.
+func (s *Service) explainTakenOver(err error) error {
 	if errors.Is(err, write.ErrTakenOver) {
 		return fault.New(fault.Conflict, "A call with this Idempotency-Key is still running. Send it again in a second.").
 			With(map[string]string{"code": "REQUEST_IN_PROGRESS"}).After(time.Second).Because(err)
@@ -244,36 +247,37 @@ func (s *Service) release(ctx context.Context, claim write.Claim, refused error)
 	return refused
 }
 
-// itself is the caller of a call as an actor, now.
-func (s *Service) itself(call write.Call) Actor {
+// callActor is the caller of a call as an actor, now.
+func (s *Service) callActor(call write.Call) Actor {
 	return Actor{Name: "app:" + call.Caller.Service, RequestID: call.Caller.RequestID, Now: s.now()}
 }
 
 // apply brings an order to a snapshot, if there is one, and gives up at the provider what must not be paid.
-func (s *Service) apply(ctx context.Context, code string, by Actor, snapshot *Snapshot, end *Ending) (*Book, error) {
-	b, err := s.c.Store.Change(ctx, code, by, func(b *Book) error {
+func (s *Service) apply(ctx context.Context, code string, by Actor, snapshot *provider.Snapshot, end *Completion) (*order.Aggregate,
+	error) {
+	a, err := s.c.Store.Change(ctx, code, by, func(a *order.Aggregate) error {
 		if snapshot == nil {
 			return nil
 		}
-		return b.Apply(*snapshot)
+		return a.Apply(*snapshot)
 	}, end)
-	if err == nil && b.GiveUp {
-		s.giveUp(ctx, b.Order)
+	if err == nil && a.CancelAtProvider {
+		s.cancelUnwanted(ctx, a.Order)
 	}
-	return b, err
+	return a, err
 }
 
 // Order returns an order of the caller's; E_NOT_FOUND for any other.
 func (s *Service) Order(ctx context.Context, code string) (OrderAnswer, error) {
-	b, err := s.own(ctx, code)
+	a, err := s.ownOrder(ctx, code)
 	if err != nil {
 		return OrderAnswer{}, err
 	}
-	return OrderAnswer{b.View()}, nil
+	return OrderAnswer{a.View()}, nil
 }
 
 // List returns a page of the caller's orders, newest first, and the position after it, if there are more.
-func (s *Service) List(ctx context.Context, f Filter) (page []*Book, next *Position, err error) {
+func (s *Service) List(ctx context.Context, f Filter) (page []*order.Aggregate, next *Position, err error) {
 	switch c := caller.From(ctx); c.Kind {
 	case caller.App:
 		f.ServiceCode, f.ExternalUserID = c.Service, c.ExternalUserID
@@ -284,7 +288,7 @@ func (s *Service) List(ctx context.Context, f Filter) (page []*Book, next *Posit
 	default:
 		return nil, nil, nil
 	}
-	f.Limit++
+	f.Limit++ // one more than the page has tells whether there is a next one
 	page, err = s.c.Store.Orders(ctx, f)
 	if err == nil && len(page) == f.Limit {
 		page = page[:f.Limit-1]
@@ -294,9 +298,9 @@ func (s *Service) List(ctx context.Context, f Filter) (page []*Book, next *Posit
 	return page, next, err
 }
 
-// History returns what has happened to an order of the caller's, and what its app was told.
+// History returns the events and the notifications of an order of the caller's; E_NOT_FOUND for any other.
 func (s *Service) History(ctx context.Context, code string) (History, error) {
-	if _, err := s.own(ctx, code); err != nil {
+	if _, err := s.ownOrder(ctx, code); err != nil {
 		return History{}, err
 	}
 	return s.c.Store.History(ctx, code)
@@ -305,32 +309,32 @@ func (s *Service) History(ctx context.Context, code string) (History, error) {
 // CancelOrder gives an order up that is not paid: E_CONFLICT with ORDER_NOT_CANCELABLE for one that is, or that has ended.
 // E_DB when the provider does not say; to ask again does no harm.
 func (s *Service) CancelOrder(ctx context.Context, code string) (tool.Result, error) {
-	call, err := write.NewRouteCall(ctx, opCancel, http.MethodPost, "/v1/pay/orders/{code}/cancel", code, s.c.Now())
+	call, err := write.NewRouteCall(ctx, operationCancel, http.MethodPost, "/v1/pay/orders/{code}/cancel", code, s.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}
-	claim, err := s.c.Store.Claim(ctx, call.Key, code, s.itself(call), func(b *Book) (string, error) {
-		if err := ownedBy(call.Caller, b.Order); err != nil {
-			return "", err
+	claim, err := s.c.Store.Claim(ctx, call.Key, code, s.callActor(call), func(a *order.Aggregate) (Subject, error) {
+		if err := ownedBy(call.Caller, a.Order); err != nil {
+			return Subject{}, err
 		}
-		return toCancel + code, cancelable(b.Order)
+		return Subject{Cancellation, code}, cancelable(a.Order)
 	})
 	if err != nil || claim.Done {
 		return claim.Answer, err
 	}
-	ctx, cancel := steady(ctx)
+	ctx, cancel := detach(ctx)
 	defer cancel()
 	return s.cancelClaimed(ctx, call, claim, code)
 }
 
 // cancelClaimed gives an order up, and finishes the call that wants it.
 func (s *Service) cancelClaimed(ctx context.Context, call write.Call, claim write.Claim, code string) (tool.Result, error) {
-	b, err := s.askToCancel(ctx, code, s.itself(call))
-	if err == nil && b.Order.Status != Canceled {
-		err = cancelable(b.Order)
+	a, err := s.cancelAtProvider(ctx, code, s.callActor(call))
+	if err == nil && a.Order.Status != order.Canceled {
+		err = cancelable(a.Order)
 	}
-	if err == nil && b.Order.Status != Canceled {
-		err = s.undecided()
+	if err == nil && a.Order.Status != order.Canceled {
+		err = s.providerUnreachable()
 	}
 	if err != nil {
 		return tool.Result{}, s.release(ctx, claim, err)
@@ -338,41 +342,44 @@ func (s *Service) cancelClaimed(ctx context.Context, call write.Call, claim writ
 	return s.finish(ctx, call, claim, code, http.StatusOK, nil)
 }
 
-func cancelable(o Order) error {
-	if o.Status == Ready || o.Status == AwaitingDeposit {
+// cancelable is nil for an order that is not paid, and E_CONFLICT with ORDER_NOT_CANCELABLE for any other.
+func cancelable(o order.Order) error {
+	if o.Status == order.Ready || o.Status == order.AwaitingDeposit {
 		return nil
 	}
-	return conflict(codeNotCancelable, "The order "+o.Code+" is "+string(o.Status)+"; only one that is not paid can be canceled. Refund a "+
-		"paid one.",
+	return order.Conflict(order.CodeNotCancelable,
+		"The order "+o.Code+" is "+string(o.Status)+"; only one that is not paid can be canceled. Refund a "+
+			"paid one.",
 		map[string]any{"status": o.Status})
 }
 
 // Reconcile asks the provider, and brings the order to what it says. It returns E_CONFLICT with AMOUNT_MISMATCH when the
 // caller or the provider has another amount, and E_DB when the provider does not answer.
 func (s *Service) Reconcile(ctx context.Context, code string, amount *int64) (OrderAnswer, error) {
-	b, err := s.own(ctx, code)
+	a, err := s.ownOrder(ctx, code)
 	if err != nil {
 		return OrderAnswer{}, err
 	}
-	stored := b.Order.Amounts.Amount
+	stored := a.Order.Amounts.Amount
 	if amount != nil && *amount != stored {
-		return OrderAnswer{}, conflict(codeMismatch, "The order has another amount.", map[string]any{"stored": stored, "requested": *amount})
+		return OrderAnswer{}, order.Conflict(order.CodeAmountMismatch, "The order has another amount.", map[string]any{"stored": stored,
+			"requested": *amount})
 	}
-	by := s.by(ctx)
-	ctx, cancel := steady(ctx)
+	by := s.actor(ctx)
+	ctx, cancel := detach(ctx)
 	defer cancel()
-	b, snapshot, err := s.pull(ctx, Ref{Code: code}, by)
+	a, snapshot, err := s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
 	if err != nil {
 		return OrderAnswer{}, err
 	}
 	entry := audit.Entry{At: by.Now, Caller: caller.From(ctx), Tool: "pay.orders.reconcile", Outcome: audit.OK, Count: 1,
-		Detail: map[string]any{"order": code, "status": b.Order.Status}}
+		Detail: map[string]any{"order": code, "status": a.Order.Status}}
 	if err := s.c.Store.Record(ctx, entry); err != nil {
 		return OrderAnswer{}, err
 	}
 	if snapshot != nil && snapshot.Amount != stored {
-		return OrderAnswer{}, conflict(codeMismatch, "The provider has another amount.", map[string]any{"stored": stored,
+		return OrderAnswer{}, order.Conflict(order.CodeAmountMismatch, "The provider has another amount.", map[string]any{"stored": stored,
 			"provider": snapshot.Amount})
 	}
-	return OrderAnswer{b.View()}, nil
+	return OrderAnswer{a.View()}, nil
 }

@@ -1,32 +1,33 @@
 package payments
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"math/rand/v2"
 	"strconv"
 	"sync"
 	"time"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/schema"
+	"hub.internal/services/payments/order"
 )
 
-// NoticeState says how far a message to an app has come.
-type NoticeState string
+// NotificationState says how far a message to an app has come.
+type NotificationState string
 
-// The states of a message. Skipped ones have nowhere to go; a Stopped one's address has told to stop.
+// The states of a notification. A Dead one has used up its schedule. A Skipped one is of an order without a notification URL.
+// The receiver of a Stopped one has answered 410 Gone, after which no notification of that order is sent.
 const (
-	NoticePending   NoticeState = "PENDING"
-	NoticeDelivered NoticeState = "DELIVERED"
-	NoticeDead      NoticeState = "DEAD"
-	NoticeSkipped   NoticeState = "SKIPPED"
-	NoticeStopped   NoticeState = "STOPPED"
+	NotificationPending   NotificationState = "PENDING"
+	NotificationDelivered NotificationState = "DELIVERED"
+	NotificationDead      NotificationState = "DEAD"
+	NotificationSkipped   NotificationState = "SKIPPED"
+	NotificationStopped   NotificationState = "STOPPED"
 )
 
-// Notice is a message to an app: stored once as bytes, in the transaction of its step.
-type Notice struct {
+// Notification is a row of the transactional outbox: a message to an app, stored once as bytes in the transaction of its
+// event. It is delivered at least once, and every attempt sends the same bytes under the same id, by which a receiver tells
+// a repetition.
+type Notification struct {
 	ID    string
 	Order string
 	// ServiceCode is the app.
@@ -35,15 +36,15 @@ type Notice struct {
 	Type        string
 	URL         string
 	Body        []byte
-	State       NoticeState
+	State       NotificationState
 	// Failed counts the failed attempts since it was first sent, or asked to be sent again.
 	Failed    int
 	NextAt    *time.Time
 	CreatedAt time.Time
 }
 
-// Outgoing is a message on its way.
-type Outgoing struct {
+// Delivery is a message on its way.
+type Delivery struct {
 	ID, URL string
 	Body    []byte
 	Secrets []string
@@ -64,8 +65,8 @@ type Attempt struct {
 	Took   time.Duration
 }
 
-// Said is what was answered, in two words for people.
-func (a Attempt) Said() string {
+// StatusText is what was answered, in two words for people.
+func (a Attempt) StatusText() string {
 	if a.Status == 0 {
 		return "no answer"
 	}
@@ -74,21 +75,21 @@ func (a Attempt) Said() string {
 
 // Outbox keeps messages until they are delivered, or given up.
 type Outbox interface {
-	// Notice returns a message; E_NOT_FOUND without one.
-	Notice(ctx context.Context, id string) (Notice, error)
-	// Attempted keeps an attempt and what it makes of the message. With Gone the order's other messages stop, too.
-	Attempted(ctx context.Context, n Notice, a Attempt) error
+	// Notification returns a notification; E_NOT_FOUND without one.
+	Notification(ctx context.Context, id string) (Notification, error)
+	// RecordAttempt keeps an attempt and what it makes of the message. With Gone the order's other messages stop, too.
+	RecordAttempt(ctx context.Context, n Notification, a Attempt) error
 	// Redeliver lets a message be sent again, the same bytes under the same id. E_NOT_FOUND unless it is the order's,
 	// E_CONFLICT for one that has nowhere to go.
 	Redeliver(ctx context.Context, order, id string, by Actor) error
 }
 
-// Happened is an event of an order, as it is read back.
-type Happened struct {
+// RecordedEvent is an event of an order, as it is read back.
+type RecordedEvent struct {
 	Seq      int64
-	From, To Status
-	Trigger  Trigger
-	About    string
+	From, To order.Status
+	Trigger  order.Trigger
+	Subject  string
 	// Note is what an operator has written.
 	Note      string
 	Actor     string
@@ -96,29 +97,29 @@ type Happened struct {
 	At        time.Time
 }
 
-// Told is a message with its attempts.
-type Told struct {
-	Notice
+// NotificationHistory is a message with its attempts.
+type NotificationHistory struct {
+	Notification
 	Attempts []Attempt
 }
 
-// History is what has happened to an order, and what its app was told.
+// History is the events of an order, and its notifications with their attempts.
 type History struct {
-	Events  []Happened
-	Notices []Told
+	Events        []RecordedEvent
+	Notifications []NotificationHistory
 }
 
-// Notify makes one attempt to deliver a message. again is the wait after which to make the next; 0 for one that is
-// delivered or given up.
+// Notify is the worker of the outbox. It makes one attempt to deliver a message. again is the wait after which to make the next; 0 for
+// one that is delivered or given up.
 func (s *Service) Notify(ctx context.Context, id string) (again time.Duration, err error) {
-	n, err := s.c.Store.Notice(ctx, id)
-	if err != nil || n.State != NoticePending {
+	n, err := s.c.Store.Notification(ctx, id)
+	if err != nil || n.State != NotificationPending {
 		return 0, err
 	}
 	if n.NextAt != nil && s.now().Before(*n.NextAt) {
 		return n.NextAt.Sub(s.now()), nil
 	}
-	done, wait := s.turns.take(n.ServiceCode)
+	done, wait := s.bulkhead.acquire(n.ServiceCode)
 	if wait > 0 {
 		return wait, nil
 	}
@@ -131,23 +132,25 @@ func (s *Service) Notify(ctx context.Context, id string) (again time.Duration, e
 	if err := s.c.Notifier.Check(n.URL, app.Origins); err != nil { // they may have been fewer since the order was made
 		a.Error = "the URL cannot be used: " + err.Error()
 	} else if len(app.Secrets) > 0 {
-		a = s.c.Notifier.Send(ctx, Outgoing{ID: n.ID, URL: n.URL, Body: n.Body, Secrets: app.Secrets})
+		a = s.c.Notifier.Send(ctx, Delivery{ID: n.ID, URL: n.URL, Body: n.Body, Secrets: app.Secrets})
 		a.At = s.now()
 	}
-	return s.attempted(ctx, n, a)
+	return s.recordAttempt(ctx, n, a)
 }
 
-func (s *Service) attempted(ctx context.Context, n Notice, a Attempt) (again time.Duration, err error) {
+// recordAttempt decides what an attempt makes of its notification, and stores both. The wait is the schedule's, or
+// longer when the receiver asks for more with Retry-After.
+func (s *Service) recordAttempt(ctx context.Context, n Notification, a Attempt) (again time.Duration, err error) {
 	switch {
 	case a.Delivered:
-		n.State, n.NextAt = NoticeDelivered, nil
+		n.State, n.NextAt = NotificationDelivered, nil
 	case a.Gone:
-		n.State, n.NextAt = NoticeStopped, nil
+		n.State, n.NextAt = NotificationStopped, nil
 	default:
 		n.Failed++
 		wait, ok := s.c.Notifier.Next(n.Failed)
 		if !ok {
-			n.State, n.NextAt = NoticeDead, nil
+			n.State, n.NextAt = NotificationDead, nil
 			s.c.Logger.ErrorContext(ctx, "a message to an app is given up", "message", n.ID, "order", n.Order, "app", n.ServiceCode, "error",
 				a.Error)
 			break
@@ -155,11 +158,13 @@ func (s *Service) attempted(ctx context.Context, n Notice, a Attempt) (again tim
 		again = max(wait, a.RetryAfter, time.Second)
 		n.NextAt = new(s.now().Add(again))
 	}
-	return again, s.c.Store.Attempted(ctx, n, a)
+	return again, s.c.Store.RecordAttempt(ctx, n, a)
 }
 
-// turns sees to it that the receivers of one app, when they are slow, do not take all the workers that others wait for.
-type turns struct {
+// bulkhead bounds how much one app can take of what all share (the bulkhead pattern). The receivers of one app, when they are
+// slow, do not take all the workers that the notifications of other apps wait for. An app is slow for a minute after an
+// attempt that took more than a second; while it is, slowLimit of its attempts run at once, and the others wait as jobs.
+type bulkhead struct {
 	mu sync.Mutex
 	// running counts an app's attempts, and slowUntil is how long it is taken for slow.
 	running   map[string]int
@@ -167,24 +172,27 @@ type turns struct {
 }
 
 const (
-	// slowAfter is what an attempt may take, slowFor how long a slower one is remembered, and slowTurns how many attempts of
+	// slowThreshold is what an attempt may take, slowFor how long a slower one is remembered, and slowTurns how many attempts of
 	// a slow app run at once in a process.
-	slowAfter = time.Second
-	slowFor   = time.Minute
-	slowTurns = 4
-	// turnWait is how long who has no turn waits at least, and at most twice that.
-	turnWait = 5 * time.Second
+	slowThreshold = time.Second
+	slowPeriod    = time.Minute
+	slowLimit     = 4
+	// bulkheadWait is how long who has no turn waits at least, and at most twice that.
+	bulkheadWait = 5 * time.Second
 )
 
-func newTurns() *turns { return &turns{running: map[string]int{}, slowUntil: map[string]time.Time{}} }
+// newBulkhead makes one for the attempts of this process.
+func newBulkhead() *bulkhead {
+	return &bulkhead{running: map[string]int{}, slowUntil: map[string]time.Time{}}
+}
 
-// take begins an attempt of an app, which done ends; or tells how long to wait.
-func (t *turns) take(app string) (done func(), wait time.Duration) {
+// acquire begins an attempt of an app, which done ends; or tells how long to wait.
+func (t *bulkhead) acquire(app string) (done func(), wait time.Duration) {
 	began := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.running[app] >= slowTurns && began.Before(t.slowUntil[app]) {
-		return nil, turnWait + rand.N(turnWait)
+	if t.running[app] >= slowLimit && began.Before(t.slowUntil[app]) {
+		return nil, bulkheadWait + rand.N(bulkheadWait)
 	}
 	t.running[app]++
 	return func() {
@@ -195,8 +203,8 @@ func (t *turns) take(app string) (done func(), wait time.Duration) {
 			delete(t.running, app)
 		}
 		switch {
-		case now.Sub(began) > slowAfter:
-			t.slowUntil[app] = now.Add(slowFor)
+		case now.Sub(began) > slowThreshold:
+			t.slowUntil[app] = now.Add(slowPeriod)
 		case now.After(t.slowUntil[app]):
 			delete(t.slowUntil, app)
 		}
@@ -205,140 +213,8 @@ func (t *turns) take(app string) (done func(), wait time.Duration) {
 
 // Redeliver lets a message of the caller's order be sent again: the same bytes under the same id.
 func (s *Service) Redeliver(ctx context.Context, code, id string) error {
-	if _, err := s.own(ctx, code); err != nil {
+	if _, err := s.ownOrder(ctx, code); err != nil {
 		return err
 	}
-	return s.c.Store.Redeliver(ctx, code, id, s.by(ctx))
+	return s.c.Store.Redeliver(ctx, code, id, s.actor(ctx))
 }
-
-// OrderView is an order as its app sees it, in answers and in messages.
-type OrderView struct {
-	Code                string            `json:"code"`
-	Status              Status            `json:"status"`
-	Amount              int64             `json:"amount"`
-	SupplyAmount        int64             `json:"supplyAmount"`
-	VAT                 int64             `json:"vat"`
-	Currency            string            `json:"currency"`
-	PayMethod           PayMethod         `json:"payMethod"`
-	Env                 Env               `json:"env"`
-	Version             int64             `json:"version"`
-	PaidAmount          int64             `json:"paidAmount"`
-	RefundedAmount      int64             `json:"refundedAmount"`
-	PendingRefundAmount int64             `json:"pendingRefundAmount"`
-	RefundableAmount    int64             `json:"refundableAmount"`
-	ClientOrderID       *string           `json:"clientOrderId"`
-	OrderName           *string           `json:"orderName"`
-	CheckoutURL         *string           `json:"checkoutUrl"`
-	VBank               *VBankView        `json:"vbank"`
-	Attention           *Attention        `json:"attention"`
-	Failure             *Failure          `json:"failure"`
-	Refunds             []RefundView      `json:"refunds"`
-	NotifyURL           *string           `json:"payment_notify_url"`
-	ReturnURL           *string           `json:"returnUrl"`
-	Metadata            map[string]string `json:"metadata"`
-	CreatedAt           string            `json:"createdAt"`
-	IssuedAt            *string           `json:"issuedAt"`
-	PaidAt              *string           `json:"paidAt"`
-	ClosedAt            *string           `json:"closedAt"`
-}
-
-// VBankView is the account that a payer pays into.
-type VBankView struct {
-	BankCode      string `json:"bankCode"`
-	BankName      string `json:"bankName"`
-	AccountNumber string `json:"accountNumber"`
-	Holder        string `json:"holder"`
-	ExpiresAt     string `json:"expiresAt"`
-}
-
-// RefundView is a refund as the order's app sees it. The account is masked.
-type RefundView struct {
-	Code          string         `json:"code"`
-	Amount        int64          `json:"amount"`
-	Status        RefundStatus   `json:"status"`
-	Source        string         `json:"source"`
-	Reason        string         `json:"reason"`
-	RefundAccount *RefundAccount `json:"refundAccount"`
-	Failure       *Failure       `json:"failure"`
-	CreatedAt     string         `json:"createdAt"`
-	SettledAt     *string        `json:"settledAt"`
-}
-
-// View is the order as its app sees it.
-func (b *Book) View() OrderView { return b.view(b.Refunds) }
-
-// view shows the order with these of its refunds.
-func (b *Book) view(refunds []Refund) OrderView {
-	o := b.Order
-	v := OrderView{Code: o.Code, Status: o.Status, Amount: o.Amount, SupplyAmount: o.Supply, VAT: o.VAT, Currency: "KRW",
-		PayMethod: o.PayMethod, Env: o.Env, Version: o.Version, PaidAmount: o.PaidAmount, RefundedAmount: o.RefundedAmount,
-		PendingRefundAmount: o.PendingRefund, RefundableAmount: o.Refundable(), ClientOrderID: said(o.ClientOrderID), OrderName: said(o.Name),
-		CheckoutURL: said(o.CheckoutURL), Attention: said(o.Attention), Failure: o.Failure, Refunds: []RefundView{},
-		NotifyURL: said(o.NotifyURL), ReturnURL: said(o.ReturnURL), Metadata: o.Metadata, CreatedAt: schema.Moment(o.CreatedAt),
-		IssuedAt: moment(o.IssuedAt), PaidAt: moment(o.PaidAt), ClosedAt: moment(o.ClosedAt)}
-	if v.Metadata == nil {
-		v.Metadata = map[string]string{}
-	}
-	if o.Status != Ready {
-		v.CheckoutURL = nil // nothing is left to do there
-	}
-	if a := o.Account; a != nil {
-		v.VBank = &VBankView{a.BankCode, a.BankName, a.Number, a.Holder, schema.Moment(a.ExpiresAt)}
-	}
-	for _, r := range refunds {
-		v.Refunds = append(v.Refunds, r.View())
-	}
-	return v
-}
-
-// View is the refund as the order's app sees it.
-func (r Refund) View() RefundView {
-	return RefundView{Code: r.Code, Amount: r.Amount, Status: r.Status, Source: r.Source, Reason: r.Reason, RefundAccount: r.Masked,
-		Failure: r.Failure, CreatedAt: schema.Moment(r.CreatedAt), SettledAt: moment(r.SettledAt)}
-}
-
-func said[T ~string](s T) *T {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func moment(t *time.Time) *string {
-	if t == nil {
-		return nil
-	}
-	return new(schema.Moment(*t))
-}
-
-// message is what an app is told of a step, as the order is at it (SPEC.md 9).
-func (b *Book) message(s Step) ([]byte, error) {
-	type data struct {
-		Code           string      `json:"code"`
-		Status         string      `json:"status"`
-		Seq            int64       `json:"seq"`
-		ExternalUserID string      `json:"externalUserId"`
-		Order          OrderView   `json:"order"`
-		Refund         *RefundView `json:"refund"`
-	}
-	d := data{Code: b.Order.Code, Status: string(s.To), Seq: s.Seq, ExternalUserID: b.Order.ExternalUserID,
-		Order: b.view(b.Refunds[max(0, len(b.Refunds)-toldRefunds):])}
-	if s.Tells == TellIssued {
-		d.Status = VBankIssued
-	}
-	if r := b.refund(s.About); r != nil {
-		d.Refund = new(r.View())
-	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(struct {
-		Type      string `json:"type"`
-		Timestamp string `json:"timestamp"`
-		Data      data   `json:"data"`
-	}{s.Tells, schema.Moment(b.Now), d})
-	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
-}
-
-// toldRefunds is how many of an order's refunds a message has, the newest: it stays small, however many there are.
-const toldRefunds = 20

@@ -14,8 +14,10 @@ import (
 	"pgregory.net/rapid"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
+	"hub.internal/services/payments/provider"
 )
 
 // years is a clock that goes on from one run to the next, by months, so that each begins at the same time of a day. From zero it is the
@@ -113,7 +115,12 @@ func (p *play) order() string {
 }
 
 func (p *play) create() {
-	input := rapid.SampledFrom([]string{`"amount":11000,"payMethod":"vbank"`, `"amount":11000,"payMethod":"vbank","vbank":{"validHours":2}`, `"amount":11000`}).Draw(p.r, "what")
+	input := rapid.SampledFrom(
+		[]string{`"amount":11000,"payMethod":"vbank"`, `"amount":11000,"payMethod":"vbank","vbank":{"validHours":2}`, `"amount":11000`},
+	).Draw(
+		p.r,
+		"what",
+	)
 	if rapid.IntRange(0, 3).Draw(p.r, "own id") == 0 {
 		input += fmt.Sprintf(`,"clientOrderId":"c-%d"`, rapid.IntRange(1, 3).Draw(p.r, "id"))
 	}
@@ -136,7 +143,7 @@ func (p *play) work() {
 		p.fatal("%v", err)
 	}
 	for _, key := range p.texts(`SELECT event_key FROM payments.webhooks WHERE outcome IN ('', 'UNMATCHED') ORDER BY tid, ctid`) {
-		_, err := p.service.LookInto(ctx, "nicepay", payments.Sandbox, key)
+		_, err := p.service.ProcessWebhook(ctx, "nicepay", credentials.Sandbox, key)
 		p.allowed("webhook", err)
 	}
 	for _, id := range p.texts(`SELECT id FROM payments.notices WHERE state = 'PENDING' ORDER BY order_id, seq`) {
@@ -174,7 +181,12 @@ func (p *play) money() {
 	case "console":
 		err = p.sim.ConsoleCancel(code, rapid.SampledFrom([]int64{0, 1000, 5000}).Draw(p.r, "amount"))
 	case "return":
-		if refunds := p.texts(`SELECT r.code FROM payments.refunds r JOIN payments.orders o ON o.id = r.order_id WHERE o.code = $1 ORDER BY r.created_at, r.amount`, code); len(refunds) > 0 {
+		if refunds := p.texts(
+			`SELECT r.code FROM payments.refunds r JOIN payments.orders o ON o.id = r.order_id WHERE o.code = $1 ORDER BY r.created_at, r.amount`,
+			code,
+		); len(
+			refunds,
+		) > 0 {
 			err = p.sim.FailRefundLater(rapid.SampledFrom(refunds).Draw(p.r, "refund"))
 		}
 	}
@@ -183,14 +195,25 @@ func (p *play) money() {
 
 // pays moves money to an account, unless a part of what was there went back both ways: no bank's books are like that.
 func (p *play) pays(code string, amount int64, times int) {
-	if truth, _ := p.sim.Payment(code); truth.Method == "vbank" && (truth.Status != "ready" && truth.Status != "expired" || len(truth.Cancels) == 0) {
+	if truth, _ := p.sim.Payment(
+		code,
+	); truth.Method == "vbank" &&
+		(truth.Status != "ready" && truth.Status != "expired" || len(truth.Cancels) == 0) {
 		_ = p.sim.Deposit(code, amount, time.Time{}, times)
 	}
 }
 
 func (p *play) breaks() {
 	on := rapid.SampledFrom([]string{"issue", "cancel", "cancel", "get", "webhook"}).Draw(p.r, "on")
-	kinds := []string{pgsim.TimeoutBefore, pgsim.TimeoutAfter, pgsim.ServerError, pgsim.Duplicate, pgsim.Garbage, pgsim.WrongOrder, pgsim.Decline}
+	kinds := []string{
+		pgsim.TimeoutBefore,
+		pgsim.TimeoutAfter,
+		pgsim.ServerError,
+		pgsim.Duplicate,
+		pgsim.Garbage,
+		pgsim.WrongOrder,
+		pgsim.Decline,
+	}
 	switch on {
 	case "webhook":
 		kinds = []string{pgsim.Duplicate, pgsim.Drop, pgsim.Garbage, pgsim.WrongOrder}
@@ -263,7 +286,11 @@ func TestWhateverHappens(t *testing.T) {
 	clock := &years{now: time.Date(2026, 1, 15, 9, 0, 0, 0, time.UTC)}
 	s := newShop(t, options{idle: true, now: clock.Now, lease: time.Minute})
 	s.still = true
-	bounded, began, runs, seen := flag.Lookup("rapid.checks").Value.String() == flag.Lookup("rapid.checks").DefValue, time.Now(), 0, map[string]int64{}
+	bounded, began, runs, seen := flag.Lookup(
+		"rapid.checks",
+	).Value.String() == flag.Lookup(
+		"rapid.checks",
+	).DefValue, time.Now(), 0, map[string]int64{}
 	rapid.Check(t, func(r *rapid.T) {
 		if bounded && time.Since(began) > least {
 			return
@@ -295,7 +322,14 @@ func TestWhateverHappens(t *testing.T) {
 			"app": func(r *rapid.T) { p.r = r; s.app.answer(rapid.SampledFrom([]int{200, 200, 500}).Draw(r, "app")) },
 			"time": func(r *rapid.T) {
 				p.r = r
-				clock.advance(rapid.SampledFrom([]time.Duration{time.Second, 3 * time.Minute, 15 * time.Minute, 3 * time.Hour, 25 * time.Hour}).Draw(r, "time"))
+				clock.advance(
+					rapid.SampledFrom(
+						[]time.Duration{time.Second, 3 * time.Minute, 15 * time.Minute, 3 * time.Hour, 25 * time.Hour},
+					).Draw(
+						r,
+						"time",
+					),
+				)
 				for _, code := range p.codes {
 					p.look(code)
 				}
@@ -324,7 +358,10 @@ func (p *play) forget() {
 	p.sim.Heal()
 	p.clock.nextRun()
 	p.app.answer(http.StatusOK)
-	if _, err := p.super.Exec(context.Background(), `TRUNCATE payments.orders, payments.webhooks, payments.sweeps, payments.idempotency_keys, payments.river_job CASCADE`); err != nil {
+	if _, err := p.super.Exec(
+		context.Background(),
+		`TRUNCATE payments.orders, payments.webhooks, payments.sweeps, payments.idempotency_keys, payments.river_job CASCADE`,
+	); err != nil {
 		p.fatal("%v", err)
 	}
 }
@@ -353,8 +390,8 @@ func (p *play) sound() {
 // faultsInStore are questions whose answers have to be empty once everything has come to rest.
 func faultsInStore() map[string]string {
 	var pairs []string
-	for _, row := range payments.Transitions() {
-		pairs = append(pairs, fmt.Sprintf("('%s', '%s', '%s', '%s')", row.From, row.Trigger, row.To, row.Tells))
+	for _, row := range order.Transitions() {
+		pairs = append(pairs, fmt.Sprintf("('%s', '%s', '%s', '%s')", row.From, row.Trigger, row.To, row.Notification))
 	}
 	table := `(VALUES ` + strings.Join(pairs, ", ") + `) AS m (from_status, trigger, to_status, tells)`
 	return map[string]string{
@@ -363,19 +400,24 @@ func faultsInStore() map[string]string {
 		"refunds do not add up (3)": `SELECT o.code FROM payments.orders o LEFT JOIN payments.refunds r ON r.order_id = o.id GROUP BY o.id
 			HAVING coalesce(sum(r.amount) FILTER (WHERE r.status = 'SUCCEEDED'), 0) <> o.refunded_amount
 			OR coalesce(sum(r.amount) FILTER (WHERE r.status = 'PENDING'), 0) <> o.pending_refund`,
-		"PAID without its deposit (4)": `SELECT o.code FROM payments.orders o LEFT JOIN payments.deposits d ON d.order_id = o.id AND d.state = 'APPLIED' GROUP BY o.id
+		"PAID without its deposit (4)": `SELECT o.code FROM payments.orders o LEFT JOIN payments.deposits d ON d.order_id = o.id
+			AND d.state = 'APPLIED' GROUP BY o.id
 			HAVING (o.status IN ('PAID', 'REFUNDED')) <> (count(d.id) = 1 AND min(d.amount) = o.amount) OR count(d.id) > 1`,
-		"events that are not in the table (5)": `SELECT o.code || ' ' || e.from_status || ' ' || e.trigger || ' ' || e.to_status FROM payments.order_events e
+		"events that are not in the table (5)": `SELECT o.code || ' ' || e.from_status || ' ' || e.trigger || ' ' || e.to_status
+			FROM payments.order_events e
 			JOIN payments.orders o ON o.id = e.order_id LEFT JOIN ` + table + ` USING (from_status, trigger, to_status) WHERE m.tells IS NULL`,
 		"versions with gaps (5)": `SELECT o.code FROM payments.orders o JOIN payments.order_events e ON e.order_id = o.id GROUP BY o.id
 			HAVING count(*) <> o.version OR max(e.seq) <> o.version OR min(e.seq) <> 1`,
-		"events that do not follow one another (5)": `SELECT code || ' ' || seq FROM (SELECT o.code, e.seq, e.from_status, lag(e.to_status, 1, '') OVER (PARTITION BY o.id ORDER BY e.seq) AS was,
+		"events that do not follow one another (5)": `SELECT code || ' ' || seq FROM (SELECT o.code, e.seq, e.from_status, lag(e.to_status, 1,
+			'') OVER (PARTITION BY o.id ORDER BY e.seq) AS was,
 			e.to_status, o.status, o.version FROM payments.order_events e JOIN payments.orders o ON o.id = e.order_id) s
 			WHERE from_status <> was OR seq = version AND to_status <> status`,
-		"messages, one for each event that tells (6)": `SELECT o.code || ' ' || e.seq FROM payments.order_events e JOIN payments.orders o ON o.id = e.order_id
+		"messages, one for each event that tells (6)": `SELECT o.code || ' ' || e.seq FROM payments.order_events e JOIN payments.orders o
+			ON o.id = e.order_id
 			JOIN ` + table + ` USING (from_status, trigger, to_status) LEFT JOIN payments.notices n ON n.order_id = e.order_id AND n.seq = e.seq
 			WHERE (m.tells <> '') <> (n.id IS NOT NULL) OR n.type <> m.tells`,
-		"messages of no event (6)": `SELECT n.id FROM payments.notices n WHERE NOT EXISTS (SELECT FROM payments.order_events e WHERE e.order_id = n.order_id AND e.seq = n.seq)`,
+		"messages of no event (6)": `SELECT n.id FROM payments.notices n WHERE NOT EXISTS (SELECT FROM payments.order_events e ` +
+			`WHERE e.order_id = n.order_id AND e.seq = n.seq)`,
 		"messages that were not delivered (6)": `SELECT n.id || ' ' || n.state FROM payments.notices n WHERE n.state NOT IN ('DELIVERED', 'DEAD')
 			OR n.state = 'DELIVERED' AND NOT EXISTS (SELECT FROM payments.notice_attempts a WHERE a.notice_id = n.id AND a.delivered)`,
 		"REFUNDED with a balance (15)": `SELECT code FROM payments.orders WHERE status = 'REFUNDED' AND paid_amount <> refunded_amount`,
@@ -394,11 +436,11 @@ func (p *play) agrees(code string) {
 	o := a.Order
 	truth, _ := p.sim.Payment(code)
 	wrong := func(what string) { p.fatal("%s\n%+v\n%+v", what, o, truth) }
-	attention := payments.Attention("")
+	attention := order.Attention("")
 	if o.Attention != nil {
 		attention = *o.Attention
 	}
-	reversed := attention == payments.ReversedAfterRefund || p.happenedNow(code, payments.ReverseTooLate)
+	reversed := attention == order.ReversedAfterRefund || p.happenedNow(code, order.ReverseTooLate)
 	if reversed {
 		return // what went back after a refund is an operator's
 	}
@@ -411,7 +453,8 @@ func (p *play) agrees(code string) {
 		}
 	}
 	known := map[string]bool{}
-	for _, tid := range p.texts(`SELECT r.tid FROM payments.refunds r JOIN payments.orders o ON o.id = r.order_id WHERE o.code = $1 AND r.status = 'SUCCEEDED'`, code) {
+	for _, tid := range p.texts(`SELECT r.tid FROM payments.refunds r JOIN payments.orders o ON o.id = r.order_id WHERE o.code = $1 `+
+		`AND r.status = 'SUCCEEDED'`, code) {
 		if c, ok := back[tid]; !ok || c.Failed {
 			wrong("a refund succeeded that the provider does not hold: " + tid)
 		}
@@ -420,8 +463,8 @@ func (p *play) agrees(code string) {
 	if len(truth.Payments) > 1 {
 		return // so is which of several payments counts
 	}
-	ended := o.Status == payments.Expired || o.Status == payments.Canceled || o.Status == payments.Failed
-	if o.Status == payments.Paid || o.Status == payments.Refunded {
+	ended := o.Status == order.Expired || o.Status == order.Canceled || o.Status == order.Failed
+	if o.Status == order.Paid || o.Status == order.Refunded {
 		for _, c := range truth.Cancels {
 			if !c.Failed && !known[c.TID] {
 				wrong("the provider has paid back what Hub does not know: " + c.TID)
@@ -434,21 +477,21 @@ func (p *play) agrees(code string) {
 	good := false
 	switch truth.Status {
 	case "", "failed":
-		good = ended || o.Status == payments.Ready && o.PayMethod == payments.Card && truth.Status == ""
+		good = ended || o.Status == order.Ready && o.PayMethod == provider.Card && truth.Status == ""
 	case "ready":
-		good = o.Status == payments.AwaitingDeposit
+		good = o.Status == order.AwaitingDeposit
 	case "expired":
 		good = ended
 	case "cancelled":
-		good = o.Status == payments.Refunded || ended || truth.Amount != o.Amount
+		good = o.Status == order.Refunded || ended || truth.Amount != o.Amount
 		if truth.Paid == 0 {
 			good = ended
 		}
 		if truth.Paid > 0 && truth.Payments[0].Amount != o.Amount {
-			good = attention == payments.AmountMismatch || ended
+			good = attention == order.AmountMismatch || ended
 		}
 	case "paid", "partialCancelled":
-		good = o.Status == payments.Paid || ended && attention != ""
+		good = o.Status == order.Paid || ended && attention != ""
 		if truth.Payments[0].Amount != o.Amount {
 			good = attention != "" && o.PaidAmount == 0
 		}
@@ -460,14 +503,19 @@ func (p *play) agrees(code string) {
 		if m.Status != "paid" && m.Status != "partialCancelled" {
 			continue
 		}
-		if n := p.rows(`SELECT count(*) FROM payments.deposits d JOIN payments.orders o ON o.id = d.order_id WHERE o.code = $1 AND d.tid = $2 AND d.amount = $3
-			AND d.state IN ('APPLIED', 'MISMATCH', 'UNAPPLIED')`, code, m.TID, m.Amount); n < 1 {
+		if n := p.rows(
+			`SELECT count(*) FROM payments.deposits d JOIN payments.orders o ON o.id = d.order_id WHERE o.code = $1 AND d.tid = $2 AND d.amount = $3
+			AND d.state IN ('APPLIED', 'MISMATCH', 'UNAPPLIED')`,
+			code,
+			m.TID,
+			m.Amount,
+		); n < 1 {
 			wrong("money has come that nobody keeps")
 		}
 	}
 }
 
-func (p *play) happenedNow(code string, trigger payments.Trigger) bool {
+func (p *play) happenedNow(code string, trigger order.Trigger) bool {
 	return p.happened(code, trigger) > 0
 }
 
@@ -483,7 +531,8 @@ func (s *shop) private() {
 				s.t.Errorf("a message holds %s", canary)
 			}
 		}
-		for _, table := range s.texts(`SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables WHERE schemaname IN ('payments', 'audit')`) {
+		for _, table := range s.texts(`SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) FROM pg_tables ` +
+			`WHERE schemaname IN ('payments', 'audit')`) {
 			if n := s.rows(`SELECT count(*) FROM ` + table + ` t WHERE position('` + canary + `' in to_jsonb(t)::text) > 0
 				OR position(encode('` + canary + `', 'hex') in to_jsonb(t)::text) > 0`); n > 0 {
 				s.t.Errorf("%d rows of %s hold %s", n, table, canary)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
 )
 
@@ -21,12 +21,12 @@ const (
 )
 
 // paidIdle is paid without jobs.
-func (s *shop) paidIdle() payments.OrderView {
+func (s *shop) paidIdle() order.View {
 	s.t.Helper()
 	o := s.order("")
 	s.deposit(o.Code, 11000, 1)
 	s.drain()
-	if o = s.show(o.Code); o.Status != payments.Paid {
+	if o = s.show(o.Code); o.Status != order.Paid {
 		s.t.Fatalf("%+v\n%s", o, s.logs)
 	}
 	return o
@@ -50,12 +50,20 @@ func TestRefundsAtOnceShareOneBalance(t *testing.T) {
 		}
 	}
 	o = s.show(o.Code)
-	if truth := s.truth(o.Code); made != 1 || truth.Cancelled != 6600 || o.RefundedAmount != 6600 || o.RefundableAmount != 4400 || len(o.Refunds) != 1 {
+	if truth := s.truth(
+		o.Code,
+	); made != 1 || truth.Cancelled != 6600 || o.RefundedAmount != 6600 || o.RefundableAmount != 4400 ||
+		len(o.Refunds) != 1 {
 		t.Errorf("%d made, %d went back, %+v", made, truth.Cancelled, o)
 	}
 	// The store refuses too, were nobody to lock and to look.
 	for _, change := range []string{`pending_refund = 4401`, `refunded_amount = 11001`, `paid_amount = 11001`, `refunded_amount = -1`} {
-		if _, err := s.pool.Exec(t.Context(), `UPDATE payments.orders SET `+change+` WHERE code = $1`, o.Code); err == nil || !strings.Contains(err.Error(), "23514") {
+		if _, err := s.pool.Exec(
+			t.Context(),
+			`UPDATE payments.orders SET `+change+` WHERE code = $1`,
+			o.Code,
+		); err == nil ||
+			!strings.Contains(err.Error(), "23514") {
 			t.Errorf("%s: %v", change, err)
 		}
 	}
@@ -66,23 +74,30 @@ func TestRefundsHaveBounds(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
 	o := s.paidIdle()
-	for _, amount := range []string{"-1", "0", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "1.5", "1.0", "1e3", `"1"`, "100000001", "true", "[]", "null"} {
+	for _, amount := range []string{"-1", "0", "9223372036854775807", "9223372036854775808", "-9223372036854775808", "1.5", "1.0", "1e3",
+		`"1"`, "100000001", "true", "[]", "null"} {
 		s.refused(refund, "", `{"code":"`+o.Code+`","amount":`+amount+`,`+account+`}`, fault.Validation, "")
 	}
 	s.refused(refund, "", refundOf(o.Code, 11001), fault.Conflict, "REFUND_EXCEEDS_BALANCE")
-	s.refused(refund, "", refundOf(o.Code, payments.MaxAmount), fault.Conflict, "REFUND_EXCEEDS_BALANCE")
+	s.refused(refund, "", refundOf(o.Code, order.MaxAmount), fault.Conflict, "REFUND_EXCEEDS_BALANCE")
 	s.refused(refund, "", `{"code":"`+o.Code+`","amount":1,"expectedRefundable":null,`+account+`}`, fault.Validation, "")
 	for _, name := range []string{"amount", "supplyAmount", "vat"} {
 		s.refused("pay.orders.create", "", `{"payMethod":"card","`+name+`":null}`, fault.Validation, "")
 	}
 	s.refused(refund, "", `{"code":"`+o.Code+`","amount":1,"extra":1,`+account+`}`, fault.Validation, "")
 	for _, expected := range []int64{10999, 0, -1, math.MaxInt64} {
-		s.refused(refund, "", fmt.Sprintf(`{"code":%q,"amount":1,"expectedRefundable":%d,%s}`, o.Code, expected, account), fault.Conflict, "AMOUNT_MISMATCH")
+		s.refused(
+			refund,
+			"",
+			fmt.Sprintf(`{"code":%q,"amount":1,"expectedRefundable":%d,%s}`, o.Code, expected, account),
+			fault.Conflict,
+			"AMOUNT_MISMATCH",
+		)
 	}
 	if o = s.show(o.Code); o.RefundableAmount != 11000 || len(o.Refunds) != 0 || s.truth(o.Code).Cancelled != 0 {
 		t.Errorf("%+v", o)
 	}
-	if r := s.must(refund, "", `{"code":"`+o.Code+`","expectedRefundable":11000,`+account+`}`); r.Order.Status != payments.Refunded {
+	if r := s.must(refund, "", `{"code":"`+o.Code+`","expectedRefundable":11000,`+account+`}`); r.Order.Status != order.Refunded {
 		t.Errorf("%s", r.Raw)
 	}
 }
@@ -98,7 +113,7 @@ func TestOnlyWhatWasPaidIsRefunded(t *testing.T) {
 	clock.Advance(time.Minute)
 	s.do(s.sim.Reverse(o.Code))
 	s.drain()
-	if o = s.show(o.Code); o.Status != payments.AwaitingDeposit || o.PaidAmount != 0 || o.PaidAt != nil {
+	if o = s.show(o.Code); o.Status != order.AwaitingDeposit || o.PaidAmount != 0 || o.PaidAt != nil {
 		t.Fatalf("%+v", o)
 	}
 	s.refused(refund, "", refundOf(o.Code, 1), fault.Conflict, "ORDER_NOT_REFUNDABLE")
@@ -121,15 +136,29 @@ func TestRefundIsReservedBeforeTheProviderHears(t *testing.T) {
 		heard.Add(1)
 		var pending, reserved int64
 		var keys int
-		err := s.super.QueryRow(t.Context(), `SELECT o.pending_refund, r.amount, (SELECT count(*) FROM payments.idempotency_keys WHERE resource = r.code AND state = 'running')
-			FROM payments.refunds r JOIN payments.orders o ON o.id = r.order_id WHERE r.code = $1 AND r.status = 'PENDING'`, c.Code).Scan(&pending, &reserved, &keys)
+		err := s.super.QueryRow(
+			t.Context(),
+			`SELECT o.pending_refund, r.amount, (SELECT count(*) FROM payments.idempotency_keys WHERE resource = r.code AND state = 'running')
+			FROM payments.refunds r JOIN payments.orders o ON o.id = r.order_id WHERE r.code = $1 AND r.status = 'PENDING'`,
+			c.Code,
+		).Scan(
+			&pending,
+			&reserved,
+			&keys,
+		)
 		if err != nil || pending != 4000 || reserved != c.Amount || keys != 1 {
 			t.Errorf("the provider hears of %s, pending %d of %d, %d keys, %v", c.Code, pending, reserved, keys, err)
 		}
 		// No transaction of Hub's waits for the provider.
 		var open int
-		if err := s.super.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'hub_payments'
-			AND state LIKE 'idle in transaction%'`).Scan(&open); err != nil || open != 0 {
+		if err := s.super.QueryRow(
+			t.Context(),
+			`SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND usename = 'hub_payments'
+			AND state LIKE 'idle in transaction%'`,
+		).Scan(
+			&open,
+		); err != nil ||
+			open != 0 {
 			t.Errorf("%d transactions are open, %v", open, err)
 		}
 	}})
@@ -155,16 +184,16 @@ func TestRefundThatComesBack(t *testing.T) {
 			s.do(s.sim.FailRefundLater(r.Refund.Code))
 			s.drain()
 			o = s.show(o.Code)
-			if o.Status != payments.Paid || o.RefundableAmount != 11000 || o.RefundedAmount != 0 || o.ClosedAt != nil || o.Attention != nil ||
-				o.Refunds[0].Status != payments.RefundFailed || o.Refunds[0].Failure.Code != "RETURNED" {
+			if o.Status != order.Paid || o.RefundableAmount != 11000 || o.RefundedAmount != 0 || o.ClosedAt != nil || o.Attention != nil ||
+				o.Refunds[0].Status != order.RefundFailed || o.Refunds[0].Failure.Code != "RETURNED" {
 				t.Fatalf("%+v", o)
 			}
-			if n := s.told(o.Code, payments.TellRefundFailed); n != 1 {
+			if n := s.told(o.Code, order.NotifyRefundFailed); n != 1 {
 				t.Errorf("told %d times", n)
 			}
 			s.resolve(o.Code)
 			again := s.must(refund, "k2", refundOf(o.Code, 11000))
-			if again.Order.Status != payments.Refunded || s.truth(o.Code).Cancelled != 11000 {
+			if again.Order.Status != order.Refunded || s.truth(o.Code).Cancelled != 11000 {
 				t.Errorf("%s", again.Raw)
 			}
 			if replay := s.must(refund, "k", refundOf(o.Code, part)); !replay.Replayed || replay.Raw != r.Raw {
@@ -187,17 +216,18 @@ func TestDepositIsReversed(t *testing.T) {
 		s.drain()
 		s.resolve(code)
 	}
-	if o := s.show(plain.Code); o.Status != payments.AwaitingDeposit || o.PaidAmount != 0 || s.told(o.Code, payments.TellReversed) != 1 {
+	if o := s.show(plain.Code); o.Status != order.AwaitingDeposit || o.PaidAmount != 0 || s.told(o.Code, order.NotifyReversed) != 1 {
 		t.Errorf("%+v", o)
 	}
 	o := s.show(refunded.Code)
-	if o.Status != payments.Paid || o.Attention == nil || *o.Attention != payments.ReversedAfterRefund || s.told(o.Code, payments.TellAttention) != 1 {
+	if o.Status != order.Paid || o.Attention == nil || *o.Attention != order.ReversedAfterRefund ||
+		s.told(o.Code, order.NotifyAttention) != 1 {
 		t.Errorf("%+v", o)
 	}
 	clock.Advance(200 * time.Hour)
 	s.do(s.sim.Reverse(late.Code))
 	s.drain()
-	if o := s.show(late.Code); o.Status != payments.Expired || o.PaidAmount != 0 {
+	if o := s.show(late.Code); o.Status != order.Expired || o.PaidAmount != 0 {
 		t.Errorf("%+v", o)
 	}
 	s.do(s.service.Sweep(t.Context()))
@@ -212,37 +242,43 @@ func TestDepositIsReversed(t *testing.T) {
 	clock.Advance(time.Minute)
 	s.deposit(o.Code, 11000, 2)
 	s.drain()
-	if o = s.show(o.Code); o.Status != payments.Paid || s.rows(`SELECT count(*) FROM payments.deposits d JOIN payments.orders o ON o.id = d.order_id
-		WHERE o.code = $1 AND d.state = 'APPLIED'`, o.Code) != 1 || s.told(o.Code, payments.TellPaid) != 2 {
+	if o = s.show(
+		o.Code,
+	); o.Status != order.Paid || s.rows(`SELECT count(*) FROM payments.deposits d JOIN payments.orders o ON o.id = d.order_id
+		WHERE o.code = $1 AND d.state = 'APPLIED'`, o.Code) != 1 ||
+		s.told(o.Code, order.NotifyPaid) != 2 {
 		t.Errorf("%+v", o)
 	}
 }
 
-// TestUnknownOutcomesAreFoundOut: whatever becomes of the answer of an issue or a refund, it is made once (SPEC.md 12, row 22; SPEC.md 11, row 7).
+// TestUnknownOutcomesAreFoundOut: whatever becomes of the answer of an issue or a refund, it is made once (SPEC.md 12,
+// row 22; SPEC.md 11, row 7).
 func TestUnknownOutcomesAreFoundOut(t *testing.T) {
 	t.Parallel()
 	s, clock := idleShop(t, options{})
-	for _, kind := range []string{pgsim.TimeoutBefore, pgsim.TimeoutAfter, pgsim.ServerError, pgsim.Garbage, pgsim.WrongOrder, pgsim.Duplicate} {
+	for _, kind := range []string{pgsim.TimeoutBefore, pgsim.TimeoutAfter, pgsim.ServerError, pgsim.Garbage, pgsim.WrongOrder,
+		pgsim.Duplicate} {
 		s.arm(kind, "issue", 1)
 		o := s.order("issue " + kind)
-		if kind != pgsim.Duplicate && (o.Status != payments.Ready || o.VBank != nil) {
+		if kind != pgsim.Duplicate && (o.Status != order.Ready || o.VirtualAccount != nil) {
 			t.Fatalf("%s: %+v", kind, o)
 		}
-		if o.Status == payments.Ready && kind != pgsim.TimeoutAfter && kind != pgsim.Garbage && kind != pgsim.WrongOrder {
+		if o.Status == order.Ready && kind != pgsim.TimeoutAfter && kind != pgsim.Garbage && kind != pgsim.WrongOrder {
 			if _, known := s.sim.Payment(o.Code); known {
 				t.Errorf("%s: the provider has heard of it", kind)
 			}
 		}
 		clock.Advance(3 * time.Minute)
 		s.resolve(o.Code)
-		if o = s.show(o.Code); o.Status != payments.AwaitingDeposit || len(s.truth(o.Code).Payments) != 1 {
+		if o = s.show(o.Code); o.Status != order.AwaitingDeposit || len(s.truth(o.Code).Payments) != 1 {
 			t.Fatalf("%s: %+v", kind, o)
 		}
 		s.deposit(o.Code, 11000, 1)
 		s.drain()
 		s.arm(kind, "cancel", 1)
 		r := s.must(refund, "refund "+kind, refundOf(o.Code, 4000))
-		if kind != pgsim.Duplicate && (r.Refund.Status != payments.RefundPending || r.Order.RefundableAmount != 7000 || r.Order.PendingRefundAmount != 4000) {
+		if kind != pgsim.Duplicate &&
+			(r.Refund.Status != order.RefundPending || r.Order.RefundableAmount != 7000 || r.Order.PendingRefundAmount != 4000) {
 			t.Fatalf("%s: %s", kind, r.Raw)
 		}
 		clock.Advance(3 * time.Minute)
@@ -250,7 +286,8 @@ func TestUnknownOutcomesAreFoundOut(t *testing.T) {
 		s.resolve(o.Code)
 		o = s.show(o.Code)
 		truth := s.truth(o.Code)
-		if o.RefundedAmount != 4000 || o.PendingRefundAmount != 0 || truth.Cancelled != 4000 || len(truth.Cancels) != 1 || o.Attention != nil {
+		if o.RefundedAmount != 4000 || o.PendingRefundAmount != 0 || truth.Cancelled != 4000 || len(truth.Cancels) != 1 ||
+			o.Attention != nil {
 			t.Fatalf("%s: %+v of %+v", kind, o, truth)
 		}
 		if replay := s.must(refund, "refund "+kind, refundOf(o.Code, 4000)); replay.Raw != r.Raw || !replay.Replayed {
@@ -268,13 +305,15 @@ func TestProviderRefuses(t *testing.T) {
 	input := `{"amount":11000,"payMethod":"vbank","payment_notify_url":"` + s.app.url + `"}`
 	s.refused(create, "k", input, fault.Conflict, "PROVIDER_DECLINED")
 	first := s.must(create, "k", input)
-	if first.Replayed || first.Order.Status != payments.AwaitingDeposit {
+	if first.Replayed || first.Order.Status != order.AwaitingDeposit {
 		t.Errorf("%s", first.Raw)
 	}
 	if again := s.must(create, "k", input); !again.Replayed || again.Raw != first.Raw {
 		t.Errorf("%s", again.Raw)
 	}
-	if failed := s.rows(`SELECT count(*) FROM payments.orders WHERE status = 'FAILED' AND failure IS NOT NULL AND closed_at IS NOT NULL`); failed != 1 {
+	if failed := s.rows(
+		`SELECT count(*) FROM payments.orders WHERE status = 'FAILED' AND failure IS NOT NULL AND closed_at IS NOT NULL`,
+	); failed != 1 {
 		t.Errorf("%d failed", failed)
 	}
 	o := s.paidIdle()
@@ -285,10 +324,10 @@ func TestProviderRefuses(t *testing.T) {
 			t.Errorf("%s: %+v", code, o)
 		}
 	}
-	if r := s.must(refund, "r", refundOf(o.Code, 11000)); r.Order.Status != payments.Refunded || r.Replayed {
+	if r := s.must(refund, "r", refundOf(o.Code, 11000)); r.Order.Status != order.Refunded || r.Replayed {
 		t.Errorf("%s", r.Raw)
 	}
-	if n := s.told(o.Code, payments.TellRefundFailed); n != 2 {
+	if n := s.told(o.Code, order.NotifyRefundFailed); n != 2 {
 		t.Errorf("told %d times", n)
 	}
 }
@@ -303,12 +342,18 @@ func TestConsoleRefund(t *testing.T) {
 	s.drain()
 	s.drain()
 	s.refused(refund, "", refundOf(o.Code, 9001), fault.Conflict, "REFUND_EXCEEDS_BALANCE")
-	if o = s.show(o.Code); o.RefundedAmount != 2000 || len(o.Refunds) != 2 || o.Refunds[0].Source != payments.SourceProvider || o.Attention != nil {
+	if o = s.show(
+		o.Code,
+	); o.RefundedAmount != 2000 || len(o.Refunds) != 2 || o.Refunds[0].Source != order.SourceProvider ||
+		o.Attention != nil {
 		t.Errorf("%+v", o)
 	}
 	s.do(s.sim.ConsoleCancel(o.Code, 0))
 	s.drain()
-	if o = s.show(o.Code); o.Status != payments.Refunded || s.told(o.Code, payments.TellRefunded) != 1 || s.told(o.Code, payments.TellRefundDone) != 2 {
+	if o = s.show(
+		o.Code,
+	); o.Status != order.Refunded || s.told(o.Code, order.NotifyRefunded) != 1 ||
+		s.told(o.Code, order.NotifyRefundSucceeded) != 2 {
 		t.Errorf("%+v", o)
 	}
 }
@@ -329,7 +374,7 @@ func TestRefundMeetsConsoleRefund(t *testing.T) {
 	if truth := s.truth(o.Code); truth.Cancelled != 8000 || o.RefundedAmount != 8000 || o.PendingRefundAmount != 0 || o.Attention == nil {
 		t.Errorf("%+v of %+v", o, truth)
 	}
-	if r := s.must(refund, "k", refundOf(o.Code, 3000)); r.Order.Status != payments.Refunded {
+	if r := s.must(refund, "k", refundOf(o.Code, 3000)); r.Order.Status != order.Refunded {
 		t.Errorf("%s", r.Raw)
 	}
 }
@@ -341,7 +386,7 @@ func TestCancelOrder(t *testing.T) {
 	o := s.order("")
 	code := `{"code":"` + o.Code + `"}`
 	a := s.must(cancel, "k", code)
-	if a.Order.Status != payments.Canceled || s.truth(o.Code).Status != "cancelled" {
+	if a.Order.Status != order.Canceled || s.truth(o.Code).Status != "cancelled" {
 		t.Errorf("%s", a.Raw)
 	}
 	if again := s.must(cancel, "k", code); !again.Replayed || again.Raw != a.Raw {
@@ -353,7 +398,7 @@ func TestCancelOrder(t *testing.T) {
 	s.arm(pgsim.Drop, "webhook", 1)
 	s.deposit(o.Code, 11000, 1) // nobody has told
 	s.refused(cancel, "k2", `{"code":"`+o.Code+`"}`, fault.Conflict, "ORDER_NOT_CANCELABLE")
-	if o = s.show(o.Code); o.Status != payments.Paid || s.truth(o.Code).Cancelled != 0 {
+	if o = s.show(o.Code); o.Status != order.Paid || s.truth(o.Code).Cancelled != 0 {
 		t.Errorf("%+v", o)
 	}
 
@@ -362,7 +407,7 @@ func TestCancelOrder(t *testing.T) {
 	if _, err := s.call(cancel, "k3", `{"code":"`+o.Code+`"}`); !fault.Is(err, fault.DB) {
 		t.Errorf("%v", err)
 	}
-	if a := s.must(cancel, "k3", `{"code":"`+o.Code+`"}`); a.Order.Status != payments.Canceled || a.Replayed {
+	if a := s.must(cancel, "k3", `{"code":"`+o.Code+`"}`); a.Order.Status != order.Canceled || a.Replayed {
 		t.Errorf("%s", a.Raw)
 	}
 	o = s.order("")
@@ -371,13 +416,13 @@ func TestCancelOrder(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	s.resolve(o.Code)
-	if o = s.show(o.Code); o.Status != payments.Canceled {
+	if o = s.show(o.Code); o.Status != order.Canceled {
 		t.Errorf("%+v", o)
 	}
 
 	o = s.order("") // past its end, but not given up by itself yet
 	clock.Advance(168*time.Hour + time.Minute)
-	if a, err := s.call(cancel, "k5", `{"code":"`+o.Code+`"}`); err != nil || a.Order.Status != payments.Canceled {
+	if a, err := s.call(cancel, "k5", `{"code":"`+o.Code+`"}`); err != nil || a.Order.Status != order.Canceled {
 		t.Errorf("%s, %v", a.Raw, err)
 	}
 }

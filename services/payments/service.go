@@ -1,3 +1,15 @@
+// Package payments takes money for Connected Apps: orders, deposits, refunds, and the notifications of them. It keeps what Hub
+// knows and what the provider says apart, and moves an order only to what the provider has said when asked. It refuses
+// to believe a webhook, to try again blindly what may have happened, and to call a provider within a transaction.
+//
+// A call that asks the provider takes three steps. First a transaction claims the Idempotency-Key with a lease and stores what
+// is wanted, such as a READY order or a reserved refund. Then, without a transaction, the provider is asked under Hub's own
+// code, which makes the request repeatable. Last a transaction applies the answer and stores it with the key. A process that
+// dies in between leaves a claim behind, which the job Complete takes over when its lease is over; an answer that never came
+// leaves the order as it is, and the job Resolve asks what became of it.
+//
+// The rules of an order are package order's, what a provider is asked and answers is package provider's, and this package has
+// the Service that ties them to the store, to auth and to the receivers of apps, each behind a small interface.
 package payments
 
 import (
@@ -11,48 +23,54 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
+	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 // Store keeps orders. Its errors are faults; E_NOT_FOUND for an order that it does not have, and E_DB when it cannot
 // be reached. Whatever changes an order does so with the row locked.
 type Store interface {
-	// Answered returns the answer of an earlier call with the key, if there is one.
+	// Answered returns the answer of an earlier call with the key, if there is one. Without a key there is none.
 	Answered(ctx context.Context, key write.Key) (tool.Result, bool, error)
-	// Open claims the key and stores a new order. The claim's resource is the order's code; when the app has an order
-	// with that clientOrderId already, it is "known " and that one's, and nothing is stored.
-	Open(ctx context.Context, key write.Key, b *Book) (write.Claim, error)
+	// Open claims the key and stores a new order, about which the claim is then. When the app has an order with that
+	// clientOrderId already, the claim is about that KnownOrder, and nothing is stored.
+	Open(ctx context.Context, key write.Key, a *order.Aggregate) (write.Claim, error)
 	// Claim claims the key and changes an order by do, which names what the claim is about.
-	Claim(ctx context.Context, key write.Key, code string, by Actor, do func(*Book) (resource string, err error)) (write.Claim, error)
-	// Change changes an order by do. With an ending a claim is finished in the same transaction.
-	Change(ctx context.Context, code string, by Actor, do func(*Book) error, end *Ending) (*Book, error)
-	// Release frees a claim without an answer.
+	Claim(ctx context.Context, key write.Key, code string, by Actor, do func(*order.Aggregate) (Subject, error)) (write.Claim, error)
+	// Change locks an order, lets do change it, and stores what do has changed with its events, notifications and jobs. An error
+	// of do rolls back. With a completion the claim is finished in the same transaction; write.ErrTakenOver when the claim is
+	// somebody else's by now.
+	Change(ctx context.Context, code string, by Actor, do func(*order.Aggregate) error, end *Completion) (*order.Aggregate, error)
+	// Release frees a claim without an answer, so that the same key may try again; write.ErrTakenOver when it is somebody else's.
 	Release(ctx context.Context, c write.Claim) error
-	// Record keeps an audit row of what was done in several steps.
+	// Record stores a row of the audit log by itself, for what no single transaction does.
 	Record(ctx context.Context, entry audit.Entry) error
-	// Left returns claims that nobody works on any more, the oldest first; Take takes one of them over.
-	Left(ctx context.Context, limit int) ([]write.Claim, error)
-	Take(ctx context.Context, left write.Claim) (c write.Claim, ok bool, err error)
+	// AbandonedClaims returns claims that nobody works on any more, the oldest first; Take takes one of them over.
+	AbandonedClaims(ctx context.Context, limit int) ([]write.Claim, error)
+	TakeOverClaim(ctx context.Context, left write.Claim) (c write.Claim, ok bool, err error)
 
 	// OrderOfRefund is the code of the order that a refund is of.
 	OrderOfRefund(ctx context.Context, refund string) (string, error)
 	// Orders returns a page of orders, newest first.
-	Orders(ctx context.Context, f Filter) ([]*Book, error)
+	Orders(ctx context.Context, f Filter) ([]*order.Aggregate, error)
 
-	Desk
+	Operations
 	Inbox
 	Outbox
-	Schedule
+	Reconciliations
 }
 
-// Ending finishes a claim: Answer makes what is stored with the key, and the row of the audit log.
-type Ending struct {
+// Completion finishes a claim: Answer makes what is stored with the key, and the row of the audit log.
+type Completion struct {
 	Claim  write.Claim
-	Answer func(*Book) (tool.Result, audit.Entry, error)
+	Answer func(*order.Aggregate) (tool.Result, audit.Entry, error)
 }
 
-// Actor is who does something to an order.
+// Actor is who does something to an order, as its events record it. Apps see only the part before the colon.
 type Actor struct {
 	// Name is app:CODE, operator:ADDRESS, provider or hub.
 	Name      string
@@ -64,10 +82,10 @@ type Actor struct {
 type Filter struct {
 	// ServiceCode and ExternalUserID are empty for an operator, who sees all.
 	ServiceCode, ExternalUserID string
-	Status                      []Status
-	PayMethod                   PayMethod
+	Status                      []order.Status
+	PayMethod                   provider.PayMethod
 	CreatedAfter, CreatedBefore time.Time
-	// Attention has those that an operator has to look at.
+	// Attention has those that need an operator.
 	Attention bool
 	// ReadySince has those that have been READY since before a moment, Undelivered those with a message that was given up.
 	ReadySince  time.Time
@@ -102,11 +120,11 @@ type Apps interface {
 // Credentials knows the credentials of providers in clear.
 type Credentials interface {
 	// Active is the one for new orders; E_DB when there is none.
-	Active(ctx context.Context, provider string, env Env) (Cred, error)
+	Active(ctx context.Context, provider string, env credentials.Env) (credentials.Unsealed, error)
 	// ByID is the one that an order was made with.
-	ByID(ctx context.Context, id ID) (Cred, error)
+	ByID(ctx context.Context, id schema.ID) (credentials.Unsealed, error)
 	// Verifying are those that may have signed a webhook.
-	Verifying(ctx context.Context, provider string) ([]Cred, error)
+	Verifying(ctx context.Context, provider string) ([]credentials.Unsealed, error)
 }
 
 // Sealer keeps what must not be read in the store.
@@ -117,50 +135,53 @@ type Sealer interface {
 
 // Notifier makes one attempt at telling an app.
 type Notifier interface {
-	Send(ctx context.Context, m Outgoing) Attempt
+	Send(ctx context.Context, m Delivery) Attempt
 	// Next is the wait after so many failed attempts; ok is false when it was the last.
 	Next(attempts int) (wait time.Duration, ok bool)
 	// Check judges a URL for an app with these origins.
 	Check(url string, origins []string) error
 }
 
-// Config is what a Service is made of.
+// Config is what a Service is made of. All members are required; the zero Config makes a Service that can only be declared, for
+// the manifest.
 type Config struct {
 	Store       Store
 	Apps        Apps
 	Credentials Credentials
-	Provider    Provider
+	Provider    provider.Port
 	Notifier    Notifier
 	Sealer      Sealer
 	// Env is that of new orders.
-	Env Env
+	Env credentials.Env
 	// PublicURL is where browsers and providers reach the gateway.
 	PublicURL string
 	Now       func() time.Time
 	Logger    *slog.Logger
 }
 
-// Service takes money. Who calls is the caller of the context.
+// Service takes money. Who calls is the caller of the context: an app for one of its users, an operator, or nobody for a job and
+// for the routes that a provider or a browser calls. It is safe for concurrent use and holds no state but the bulkhead of its
+// notifications, so that replicas add up.
 type Service struct {
-	c     Config
-	turns *turns
+	c        Config
+	bulkhead *bulkhead
 }
 
 // New returns a Service.
-func New(c Config) *Service { return &Service{c, newTurns()} }
+func New(c Config) *Service { return &Service{c, newBulkhead()} }
 
 const (
 	// Lease is how long who claimed a key has it for themselves.
 	Lease = 60 * time.Second
 	// KeysKept is how long an Idempotency-Key is kept.
 	KeysKept = 30 * 24 * time.Hour
-	// providerTakes is what a call to the provider may take, with all that follows.
-	providerTakes = 45 * time.Second
+	// providerTimeout is what a call to the provider may take, with all that follows.
+	providerTimeout = 45 * time.Second
 )
 
 // KeyReused is the refusal of a key that was used before for something else.
 func KeyReused() error {
-	return conflict(codeKeyReused, "This Idempotency-Key was used before for something else. Send a new key for a new call.", nil)
+	return order.Conflict(order.CodeKeyReused, "This Idempotency-Key was used before for something else. Send a new key for a new call.", nil)
 }
 
 // RequestOf is the request id of the call that ctx belongs to.
@@ -169,12 +190,13 @@ func RequestOf(ctx context.Context) string { return caller.From(ctx).RequestID }
 // now is the moment that is stored: what is answered is what can be read back.
 func (s *Service) now() time.Time { return s.c.Now().UTC().Truncate(time.Millisecond) }
 
+// newCode draws a code: the prefix and a ULID, which sorts by time and cannot be guessed.
 func (s *Service) newCode(prefix string) string {
 	return prefix + ulid.MustNew(ulid.Timestamp(s.c.Now()), rand.Reader).String()
 }
 
-// by is the caller of ctx as an actor.
-func (s *Service) by(ctx context.Context) Actor {
+// actor is the caller of ctx as an actor.
+func (s *Service) actor(ctx context.Context) Actor {
 	c := caller.From(ctx)
 	a := Actor{RequestID: c.RequestID, Now: s.now()}
 	switch c.Kind {
@@ -188,22 +210,22 @@ func (s *Service) by(ctx context.Context) Actor {
 	return a
 }
 
-// steady lets what follows a call to the provider be kept, also when the caller has gone.
-func steady(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), providerTakes)
+// detach lets what follows a call to the provider be kept, also when the caller has gone.
+func detach(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), providerTimeout)
 }
 
-// own returns an order of the caller's app and user. One of somebody else's is not there.
-func (s *Service) own(ctx context.Context, code string) (*Book, error) {
-	b, err := s.c.Store.Book(ctx, code)
+// ownOrder returns an order of the caller's app and user. One of somebody else's is not there.
+func (s *Service) ownOrder(ctx context.Context, code string) (*order.Aggregate, error) {
+	a, err := s.c.Store.Order(ctx, code)
 	if err != nil {
 		return nil, err
 	}
-	return b, ownedBy(caller.From(ctx), b.Order)
+	return a, ownedBy(caller.From(ctx), a.Order)
 }
 
 // ownedBy is nil for the app and the user that an order is of, and for an operator: pages judge who is one.
-func ownedBy(c caller.Caller, o Order) error {
+func ownedBy(c caller.Caller, o order.Order) error {
 	if c.Kind == caller.User || c.Kind == caller.App && o.ServiceCode == c.Service && o.ExternalUserID == c.ExternalUserID {
 		return nil
 	}

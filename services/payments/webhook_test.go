@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
 )
 
@@ -32,10 +33,10 @@ func TestOneWebhookManyTimesAtOnce(t *testing.T) {
 			t.Errorf("copy %d is not acknowledged", i)
 		}
 	}
-	s.becomes(o.Code, payments.Paid)
+	s.becomes(o.Code, order.Paid)
 	s.settled()
-	if n := s.happened(o.Code, payments.Pay); n != 1 || s.told(o.Code, payments.TellPaid) != 1 {
-		t.Errorf("%d transitions, %d messages", n, s.told(o.Code, payments.TellPaid))
+	if n := s.happened(o.Code, order.Pay); n != 1 || s.told(o.Code, order.NotifyPaid) != 1 {
+		t.Errorf("%d transitions, %d messages", n, s.told(o.Code, order.NotifyPaid))
 	}
 	if n := s.rows(`SELECT count(*) FROM payments.webhooks WHERE claims = 'paid'`); n != 1 {
 		t.Errorf("%d in the inbox", n)
@@ -56,7 +57,7 @@ func TestWebhookWithinTheCall(t *testing.T) {
 	s.arm(pgsim.WebhookFirst, "issue", 1)
 	o := s.order("")
 	s.drain()
-	if o = s.show(o.Code); o.Status != payments.AwaitingDeposit || s.happened(o.Code, payments.Issue) != 1 {
+	if o = s.show(o.Code); o.Status != order.AwaitingDeposit || s.happened(o.Code, order.Issue) != 1 {
 		t.Errorf("%+v", o)
 	}
 	// The deposit comes, and is applied, between the provider's answer and the moment at which it is stored.
@@ -72,7 +73,7 @@ func TestWebhookWithinTheCall(t *testing.T) {
 	o = s.order("")
 	during.Store(nil)
 	s.drain()
-	if shown := s.show(o.Code); shown.Status != payments.Paid || s.happened(o.Code, payments.Pay) != 1 || s.told(o.Code, payments.TellPaid) != 1 {
+	if shown := s.show(o.Code); shown.Status != order.Paid || s.happened(o.Code, order.Pay) != 1 || s.told(o.Code, order.NotifyPaid) != 1 {
 		t.Errorf("answered %s, is %+v", o.Status, shown)
 	}
 	// A reversal comes while the provider is asked for a refund.
@@ -98,29 +99,29 @@ func TestWebhookWithinTheCall(t *testing.T) {
 func TestNewsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
-	for _, order := range [][]string{{"ready", "paid", "cancelled"}, {"ready", "cancelled", "paid"}, {"paid", "ready", "cancelled"},
+	for _, news := range [][]string{{"ready", "paid", "cancelled"}, {"ready", "cancelled", "paid"}, {"paid", "ready", "cancelled"},
 		{"paid", "cancelled", "ready"}, {"cancelled", "ready", "paid"}, {"cancelled", "paid", "ready"}} {
-		for _, truth := range []payments.Status{payments.AwaitingDeposit, payments.Paid, payments.Refunded, payments.Canceled} {
+		for _, truth := range []order.Status{order.AwaitingDeposit, order.Paid, order.Refunded, order.Canceled} {
 			s.arm(pgsim.Drop, "webhook", 3)
 			o := s.order("")
 			switch truth {
-			case payments.Paid:
+			case order.Paid:
 				s.deposit(o.Code, 11000, 1)
-			case payments.Refunded:
+			case order.Refunded:
 				s.deposit(o.Code, 11000, 1)
 				s.do(s.sim.ConsoleCancel(o.Code, 0))
-			case payments.Canceled:
+			case order.Canceled:
 				s.do(s.sim.ConsoleCancel(o.Code, 0))
 			}
 			s.sim.Heal()
-			for _, status := range order {
+			for _, status := range news {
 				if !s.acked(s.hook(s.truth(o.Code).Payments[0], o.Code, status)) {
 					t.Errorf("%s is not acknowledged", status)
 				}
 				s.round()
 			}
 			if got := s.show(o.Code); got.Status != truth {
-				t.Errorf("%v ends in %s, not %s", order, got.Status, truth)
+				t.Errorf("%v ends in %s, not %s", news, got.Status, truth)
 			}
 		}
 	}
@@ -142,7 +143,8 @@ func TestMessagesSayWhatWas(t *testing.T) {
 	s.verified()
 	if n := s.rows(`SELECT count(*) FROM payments.notices n JOIN payments.order_events e ON e.order_id = n.order_id AND e.seq = n.seq
 		JOIN payments.orders o ON o.id = n.order_id WHERE o.code = $1 AND n.state = 'DELIVERED'
-		AND convert_from(n.body, 'UTF8')::jsonb #>> '{data,order,status}' = e.to_status AND (convert_from(n.body, 'UTF8')::jsonb #>> '{data,seq}')::bigint = e.seq`, o.Code); n != 4 {
+		AND convert_from(n.body, 'UTF8')::jsonb #>> '{data,order,status}' = e.to_status AND (convert_from(n.body,
+			'UTF8')::jsonb #>> '{data,seq}')::bigint = e.seq`, o.Code); n != 4 {
 		t.Errorf("%d of 4 messages say what was", n)
 	}
 }
@@ -168,13 +170,13 @@ func TestWithoutAStoreNothingIsAcknowledged(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.drain()
-	if o = s.show(o.Code); o.Status != payments.Paid || s.happened(o.Code, payments.Pay) != 1 {
+	if o = s.show(o.Code); o.Status != order.Paid || s.happened(o.Code, order.Pay) != 1 {
 		t.Errorf("%+v", o)
 	}
 }
 
-// TestWebhooksAreHints: the signature does not cover what they claim (SPEC.md 12, row 12), a number of an account says nothing (row 17), and
-// one that nobody has signed leaves nothing behind (13).
+// TestWebhooksAreHints: the signature does not cover what they claim (SPEC.md 12, row 12), a number of an account says
+// nothing (row 17), and one that nobody has signed leaves nothing behind (13).
 func TestWebhooksAreHints(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
@@ -182,15 +184,15 @@ func TestWebhooksAreHints(t *testing.T) {
 	s.do(s.sim.SameAccount(o.Code))
 	other := s.order("")
 	s.drain()
-	if o.VBank.AccountNumber != other.VBank.AccountNumber {
-		t.Fatalf("%+v, %+v", o.VBank, other.VBank)
+	if o.VirtualAccount.AccountNumber != other.VirtualAccount.AccountNumber {
+		t.Fatalf("%+v, %+v", o.VirtualAccount, other.VirtualAccount)
 	}
 	waiting := s.truth(o.Code).Payments[0]
 	if !s.acked(s.hook(waiting, o.Code, "paid")) {
 		t.Error("not acknowledged")
 	}
 	s.round()
-	if o = s.show(o.Code); o.Status != payments.AwaitingDeposit {
+	if o = s.show(o.Code); o.Status != order.AwaitingDeposit {
 		t.Errorf("an edited webhook makes it %s", o.Status)
 	}
 	s.deposit(other.Code, 11000, 1)
@@ -199,7 +201,7 @@ func TestWebhooksAreHints(t *testing.T) {
 		t.Error("not acknowledged")
 	}
 	s.drain()
-	if o, other = s.show(o.Code), s.show(other.Code); o.Status != payments.AwaitingDeposit || other.Status != payments.Paid {
+	if o, other = s.show(o.Code), s.show(other.Code); o.Status != order.AwaitingDeposit || other.Status != order.Paid {
 		t.Errorf("%s, %s", o.Status, other.Status)
 	}
 	before := s.rows(`SELECT count(*) FROM payments.webhooks`)
@@ -234,7 +236,12 @@ func TestTrialOfTheAddress(t *testing.T) {
 	if a := hooks[0].Attempts; len(a) != 1 || a[0].Status != http.StatusOK || a[0].Error != "" {
 		t.Errorf("%+v", a)
 	}
-	if status, kind, body := s.tell(t.Context(), "application/json", hooks[0].Body); status != 200 || kind != "text/html;charset=utf-8" || body != "OK" {
+	if status, kind, body := s.tell(
+		t.Context(),
+		"application/json",
+		hooks[0].Body,
+	); status != 200 || kind != "text/html;charset=utf-8" ||
+		body != "OK" {
 		t.Errorf("%d %s %s", status, kind, body)
 	}
 	if n := s.rows(`SELECT count(*) FROM payments.webhooks`); n != 0 {
@@ -247,39 +254,48 @@ func TestLateDeposits(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		paidAt time.Duration // after the account's end
-		want   payments.Status
+		want   order.Status
 	}{
-		"a second before": {-time.Second, payments.Paid},
-		"at the end":      {0, payments.Paid},
-		"a second after":  {time.Second, payments.Expired},
-		"an hour after":   {time.Hour, payments.Expired},
+		"a second before": {-time.Second, order.Paid},
+		"at the end":      {0, order.Paid},
+		"a second after":  {time.Second, order.Expired},
+		"an hour after":   {time.Hour, order.Expired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, clock := idleShop(t, options{})
 			created := clock.Now()
-			o := s.must(create, "", `{"amount":11000,"payMethod":"vbank","vbank":{"validHours":72},"payment_notify_url":"`+s.app.url+`"}`).Order
+			o := s.must(
+				create,
+				"",
+				`{"amount":11000,"payMethod":"vbank","vbank":{"validHours":72},"payment_notify_url":"`+s.app.url+`"}`,
+			).Order
 			ends := created.Add(72 * time.Hour)
-			if o.VBank.ExpiresAt != ends.Format("2006-01-02T15:04:05.000Z") {
-				t.Errorf("72 hours end at %s", o.VBank.ExpiresAt)
+			if o.VirtualAccount.ExpiresAt != ends.Format("2006-01-02T15:04:05.000Z") {
+				t.Errorf("72 hours end at %s", o.VirtualAccount.ExpiresAt)
 			}
 			clock.Advance(72*time.Hour + 10*time.Minute)
 			s.resolve(o.Code)
-			if got := s.show(o.Code); got.Status != payments.AwaitingDeposit {
+			if got := s.show(o.Code); got.Status != order.AwaitingDeposit {
 				t.Errorf("ten minutes past due it is %s", got.Status)
 			}
 			clock.Advance(time.Second)
 			s.resolve(o.Code)
-			if got := s.show(o.Code); got.Status != payments.Expired || got.ClosedAt == nil {
+			if got := s.show(o.Code); got.Status != order.Expired || got.ClosedAt == nil {
 				t.Fatalf("%+v", got)
 			}
 			s.do(s.sim.Deposit(o.Code, 11000, ends.Add(row.paidAt), 1))
 			s.drain()
 			got := s.show(o.Code)
-			if late := got.Attention != nil && *got.Attention == payments.LateDeposit; got.Status != row.want || late != (row.want == payments.Expired) {
+			if late := got.Attention != nil &&
+				*got.Attention == order.LateDeposit; got.Status != row.want ||
+				late != (row.want == order.Expired) {
 				t.Errorf("%+v", got)
 			}
-			if n := s.rows(`SELECT count(*) FROM payments.deposits WHERE state = CASE $1 WHEN 'PAID' THEN 'APPLIED' ELSE 'UNAPPLIED' END`, string(row.want)); n != 1 {
+			if n := s.rows(
+				`SELECT count(*) FROM payments.deposits WHERE state = CASE $1 WHEN 'PAID' THEN 'APPLIED' ELSE 'UNAPPLIED' END`,
+				string(row.want),
+			); n != 1 {
 				t.Errorf("%d deposits", n)
 			}
 		})
@@ -297,15 +313,15 @@ func TestLostWebhooks(t *testing.T) {
 	clock.Advance(168*time.Hour + 11*time.Minute)
 	s.resolve(byLook.Code)
 	s.resolve(unpaid.Code)
-	if o := s.show(byLook.Code); o.Status != payments.Paid {
+	if o := s.show(byLook.Code); o.Status != order.Paid {
 		t.Errorf("%+v", o)
 	}
-	if o := s.show(unpaid.Code); o.Status != payments.Expired || s.told(o.Code, payments.TellExpired) != 1 {
+	if o := s.show(unpaid.Code); o.Status != order.Expired || s.told(o.Code, order.NotifyExpired) != 1 {
 		t.Errorf("%+v", o)
 	}
 	s.deposit(bySweep.Code, 11000, 1)
 	s.do(s.service.Sweep(t.Context()))
-	if o := s.show(bySweep.Code); o.Status != payments.Paid {
+	if o := s.show(bySweep.Code); o.Status != order.Paid {
 		t.Errorf("%+v", o)
 	}
 	if n := s.rows(`SELECT count(*) FROM payments.sweeps WHERE checked = 1 AND moved = 1 AND failed = 0 AND drifted = 0`); n != 1 {
@@ -322,17 +338,20 @@ func TestFailedThenPaid(t *testing.T) {
 	t.Parallel()
 	s, _ := idleShop(t, options{})
 	o := s.must(create, "", `{"amount":11000,"payment_notify_url":"`+s.app.url+`"}`).Order
-	if o.Status != payments.Ready || o.CheckoutURL == nil {
+	if o.Status != order.Ready || o.CheckoutURL == nil {
 		t.Fatalf("%+v", o)
 	}
 	s.do(s.sim.Fail(o.Code))
 	s.drain()
-	if o = s.show(o.Code); o.Status != payments.Failed || o.Failure == nil || s.told(o.Code, payments.TellFailed) != 1 {
+	if o = s.show(o.Code); o.Status != order.Failed || o.Failure == nil || s.told(o.Code, order.NotifyFailed) != 1 {
 		t.Fatalf("%+v", o)
 	}
 	s.do(s.sim.Pay(o.Code))
 	s.drain()
-	if o = s.show(o.Code); o.Status != payments.Failed || o.Attention == nil || *o.Attention != payments.LateDeposit || o.PaidAmount != 0 || s.told(o.Code, payments.TellAttention) != 1 {
+	if o = s.show(
+		o.Code,
+	); o.Status != order.Failed || o.Attention == nil || *o.Attention != order.LateDeposit || o.PaidAmount != 0 ||
+		s.told(o.Code, order.NotifyAttention) != 1 {
 		t.Errorf("%+v", o)
 	}
 }
@@ -347,7 +366,7 @@ func TestOtherAmounts(t *testing.T) {
 	s.deposit(o.Code, 6000, 1)
 	s.drain()
 	got := s.show(o.Code)
-	if got.Status != payments.AwaitingDeposit || got.PaidAmount != 0 || got.Attention == nil || *got.Attention != payments.AmountMismatch {
+	if got.Status != order.AwaitingDeposit || got.PaidAmount != 0 || got.Attention == nil || *got.Attention != order.AmountMismatch {
 		t.Errorf("%+v", got)
 	}
 	if n := s.rows(`SELECT sum(amount) FROM payments.deposits WHERE state = 'MISMATCH'`); n != 11000 {
@@ -360,7 +379,10 @@ func TestOtherAmounts(t *testing.T) {
 	paid := s.paidIdle()
 	s.deposit(paid.Code, 11000, 3)
 	s.drain()
-	if paid = s.show(paid.Code); paid.PaidAmount != 11000 || *paid.Attention != payments.DuplicateDeposit || s.happened(paid.Code, payments.DepositTwice) != 1 {
+	if paid = s.show(
+		paid.Code,
+	); paid.PaidAmount != 11000 || *paid.Attention != order.DuplicateDeposit ||
+		s.happened(paid.Code, order.DepositTwice) != 1 {
 		t.Errorf("%+v", paid)
 	}
 }
@@ -377,12 +399,15 @@ func TestWebhookOfNobody(t *testing.T) {
 	}
 	key := s.texts(`SELECT event_key FROM payments.webhooks WHERE outcome = ''`)[0]
 	for i, want := range []time.Duration{10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 24 * time.Hour, 0} {
-		again, err := s.service.LookInto(t.Context(), "nicepay", payments.Sandbox, key)
+		again, err := s.service.ProcessWebhook(t.Context(), "nicepay", credentials.Sandbox, key)
 		if err != nil || again != want {
 			t.Errorf("%d: %v, %v, want %v", i, again, err, want)
 		}
 	}
-	if n := s.rows(`SELECT count(*) FROM payments.webhooks WHERE outcome = 'ABANDONED'`); n != 1 || !strings.Contains(s.logs.String(), "level=ERROR") {
+	if n := s.rows(
+		`SELECT count(*) FROM payments.webhooks WHERE outcome = 'ABANDONED'`,
+	); n != 1 ||
+		!strings.Contains(s.logs.String(), "level=ERROR") {
 		t.Errorf("%d are given up", n)
 	}
 	// One that names another payment's order is never answered about it: it does not stay for ever.
@@ -392,11 +417,11 @@ func TestWebhookOfNobody(t *testing.T) {
 		t.Error("not acknowledged")
 	}
 	key = s.texts(`SELECT event_key FROM payments.webhooks WHERE outcome = ''`)[0]
-	if _, err := s.service.LookInto(t.Context(), "nicepay", payments.Sandbox, key); !fault.Is(err, fault.DB) {
+	if _, err := s.service.ProcessWebhook(t.Context(), "nicepay", credentials.Sandbox, key); !fault.Is(err, fault.DB) {
 		t.Errorf("%v", err)
 	}
 	clock.Advance(4 * 24 * time.Hour)
-	if again, err := s.service.LookInto(t.Context(), "nicepay", payments.Sandbox, key); err != nil || again != 0 {
+	if again, err := s.service.ProcessWebhook(t.Context(), "nicepay", credentials.Sandbox, key); err != nil || again != 0 {
 		t.Errorf("%v, %v", again, err)
 	}
 	if n := s.rows(`SELECT count(*) FROM payments.webhooks WHERE outcome = 'ABANDONED'`); n != 2 {
@@ -433,7 +458,11 @@ func TestBrowsersComeBack(t *testing.T) {
 		clock.Advance(2100 * time.Millisecond)
 	}
 	s.do(s.sim.Pay(o.Code))
-	if where, status, err := s.service.Return(t.Context(), o.Code); err != nil || status != "PAID" || !strings.HasSuffix(where, "&status=PAID") {
+	if where, status, err := s.service.Return(
+		t.Context(),
+		o.Code,
+	); err != nil || status != "PAID" ||
+		!strings.HasSuffix(where, "&status=PAID") {
 		t.Errorf("%s, %s, %v", where, status, err)
 	}
 	if _, _, err := s.service.Return(t.Context(), "po_01JZ8Q6V7R3W9K2M4N5P6Q7R8S"); !fault.Is(err, fault.NotFound) {

@@ -19,7 +19,9 @@ func TestAnAnswerMayBeginAnew(t *testing.T) {
 	a.Row(row(`["and more"]`)) // truncates
 	a.Columns([]ResultColumn{{Name: "a"}})
 	a.Row(row(`["second"]`))
-	if got, want := string(a.end().JSON()), `{"columns":[{"name":"a","type":""}],"rows":[["second"]],"row_count":1,"truncated":false,"row_limit":1}`; got != want {
+	if got, want := string(
+		a.end().JSON(),
+	), `{"columns":[{"name":"a","type":""}],"rows":[["second"]],"row_count":1,"truncated":false,"row_limit":1}`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -170,7 +170,11 @@ func TestKeyWithAnOverdueStatementGetsNoTurn(t *testing.T) {
 		refused := func(err error) {
 			t.Helper()
 			f := fault.From(err)
-			if want := map[string]any{"scope": "source", "retryAfter": 5}; !fault.Is(err, fault.RateLimit) || !reflect.DeepEqual(f.Details, want) || f.RetryAfter != 5*time.Second {
+			if want := map[string]any{
+				"scope":      "source",
+				"retryAfter": 5,
+			}; !fault.Is(err, fault.RateLimit) || !reflect.DeepEqual(f.Details, want) ||
+				f.RetryAfter != 5*time.Second {
 				t.Errorf("%v, details %v, retry after %s", err, f.Details, f.RetryAfter)
 			}
 		}
@@ -320,7 +324,8 @@ func TestHealth(t *testing.T) {
 		ping func(context.Context) error
 		want bool
 	}{
-		"answers": {func(context.Context) error { return nil }, true}, "refuses": {func(context.Context) error { return errors.New("no") }, false},
+		"answers":   {func(context.Context) error { return nil }, true},
+		"refuses":   {func(context.Context) error { return errors.New("no") }, false},
 		"is silent": {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,8 @@
 package query
 
 import (
+	"math/big"
+	"strconv"
 	"time"
 
 	"hub.internal/pkg/tool"
@@ -106,4 +108,13 @@ func (c CampaignCounts) performance() Performance {
 		ApplicationDensity: ratio(n.Apply, n.View),
 		Oversubscription:   ratio(n.Apply, n.Offer),
 	}}
+}
+
+// ratio is part/whole with six decimals, half away from zero; null without a whole.
+func ratio(part, whole int64) *float64 {
+	if whole == 0 {
+		return nil
+	}
+	r, _ := strconv.ParseFloat(big.NewRat(part, whole).FloatString(6), 64)
+	return &r
 }

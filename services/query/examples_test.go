@@ -22,7 +22,12 @@ func TestExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := serve(t, string(rows), `ANALYZE TABLE category, category_name, partner, partner_admin, brand, campaign, deposit_transaction, member, campaign_application, review`)
+	x := serve(
+		t,
+		string(rows),
+		`ANALYZE TABLE category, category_name, partner, partner_admin, brand, campaign, deposit_transaction, member, `+
+			`campaign_application, review`,
+	)
 	for name, declared := range x.byID {
 		t.Run(name, func(t *testing.T) {
 			examples := declared.Spec.Examples
@@ -53,7 +58,14 @@ func TestExamples(t *testing.T) {
 				if *update {
 					examples[i].Data, examples[i].Count = masked(t, r.Data), r.Count
 				} else if got, want := masked(t, r.Data), masked(t, e.Data); !bytes.Equal(got, want) || r.Count != e.Count {
-					t.Errorf("%s: got %d %s\nwant %d %s\n(go test -run TestExamples -update writes the answers)", e.Title, r.Count, got, e.Count, want)
+					t.Errorf(
+						"%s: got %d %s\nwant %d %s\n(go test -run TestExamples -update writes the answers)",
+						e.Title,
+						r.Count,
+						got,
+						e.Count,
+						want,
+					)
 				}
 			}
 			if *update {

@@ -46,7 +46,11 @@ func TestDescribeSchema(t *testing.T) {
 			t.Errorf("%s has no description", table.Name)
 		}
 	}
-	if got, want := strings.Join(names, ", "), "category B2B, category_name B2B, partner B2B, partner_admin B2B, brand B2B, campaign B2B, deposit_transaction B2B, member B2C, campaign_application B2C, review B2C"; got != want {
+	if got, want := strings.Join(
+		names,
+		", ",
+	), "category B2B, category_name B2B, partner B2B, partner_admin B2B, brand B2B, campaign B2B, deposit_transaction B2B, member B2C, "+
+		"campaign_application B2C, review B2C"; got != want {
 		t.Errorf("tables %s\nwant %s", got, want)
 	}
 	if n := list.Tables[0].ApproxRows; n != 3 {
@@ -90,7 +94,8 @@ func TestTableNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"nothing_here", "brand_view", "`brand`", "mysql.user", "information_schema.tables", "TABLES", "columns", "brand ", " brand", "brand;", "brand--", "brand' OR '1'='1", "brand\x00", "bränd", "%", "brand%", "_____",
+		"nothing_here", "brand_view", "`brand`", "mysql.user", "information_schema.tables", "TABLES", "columns", "brand ", " brand", "brand;",
+		"brand--", "brand' OR '1'='1", "brand\x00", "bränd", "%", "brand%", "_____",
 		"brand` WHERE 1=1; DROP TABLE campaign; -- ", "../brand", "Grosser Kase", strings.Repeat("x", 5000), "🧴",
 	} {
 		in := map[string]string{"table": name}
@@ -108,9 +113,15 @@ func TestTableNames(t *testing.T) {
 	if err := x.admin.QueryRow("SELECT @@lower_case_table_names").Scan(&folded); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := x.raw(t.Context(), "describe_schema", `{"table": "BRAND"}`); err == nil && !strings.Contains(string(r.Data), `"table":"brand"`) {
+	if r, err := x.raw(
+		t.Context(),
+		"describe_schema",
+		`{"table": "BRAND"}`,
+	); err == nil &&
+		!strings.Contains(string(r.Data), `"table":"brand"`) {
 		t.Errorf("BRAND answers %s", r.Data)
-	} else if err != nil && (folded != 0 || !fault.Is(err, fault.NotFound)) {
+	} else if err != nil &&
+		(folded != 0 || !fault.Is(err, fault.NotFound)) {
 		t.Errorf("BRAND: %v", err)
 	}
 }
@@ -126,7 +137,13 @@ func TestGetDDL(t *testing.T) {
 			others = append(others, table.Name)
 		}
 	}
-	if want := []string{"Großer Käse", "a`b; DROP TABLE brand", "odd", "select"}; crm != 10 || !slices.Equal(slices.Sorted(slices.Values(others)), want) {
+	if want := []string{
+		"Großer Käse",
+		"a`b; DROP TABLE brand",
+		"odd",
+		"select",
+	}; crm != 10 ||
+		!slices.Equal(slices.Sorted(slices.Values(others)), want) {
 		t.Errorf("%d CRM tables and %q, want 10 and %q", crm, others, want)
 	}
 
@@ -156,9 +173,15 @@ func TestGetDDL(t *testing.T) {
 
 // TestOtherSource is the service on a database that is not the marketplace's.
 func TestOtherSource(t *testing.T) {
-	x := serve(t, `DROP TABLE review, campaign_application, member, deposit_transaction, campaign, brand, partner_admin, category_name, category; CREATE TABLE notes (id INT PRIMARY KEY);
-		ALTER TABLE partner DROP COLUMN business_no, COMMENT='Dance partner'`)
-	if got, want := text(call[query.SchemaTables](x, "describe_schema", `{}`)), `{"tables":[{"name":"partner","audience":"B2B","description":"Dance partner","approx_rows":0}]}`; got != want {
+	x := serve(
+		t,
+		`DROP TABLE review, campaign_application, member, deposit_transaction, campaign, brand, partner_admin, category_name, category;
+			CREATE TABLE notes (id INT PRIMARY KEY);
+		ALTER TABLE partner DROP COLUMN business_no, COMMENT='Dance partner'`,
+	)
+	if got, want := text(
+		call[query.SchemaTables](x, "describe_schema", `{}`),
+	), `{"tables":[{"name":"partner","audience":"B2B","description":"Dance partner","approx_rows":0}]}`; got != want {
 		t.Errorf("CRM tables %s, want %s", got, want)
 	}
 	if got := call[query.DDLTables](x, "get_ddl", `{}`); len(got.Tables) != 2 {
@@ -198,7 +221,8 @@ func TestHiddenTables(t *testing.T) {
 	if err := x.admin.QueryRow("SELECT DATABASE()").Scan(&schema); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []string{"CREATE USER few IDENTIFIED BY 'few'", "GRANT SELECT ON " + schema + ".partner TO few", "GRANT SELECT ON " + schema + ".category_name TO few"} {
+	for _, s := range []string{"CREATE USER few IDENTIFIED BY 'few'", "GRANT SELECT ON " + schema + ".partner TO few", "GRANT SELECT ON " +
+		schema + ".category_name TO few"} {
 		if _, err := admin.Exec(s); err != nil {
 			t.Fatal(err)
 		}

@@ -63,7 +63,8 @@ func TestPlainSQL(t *testing.T) {
 		return string(runes[start : start+rapid.IntRange(1, min(3, len(runes)-start)).Draw(t, "length")])
 	}
 	dates := rapid.Custom(func(t *rapid.T) string {
-		return fmt.Sprintf("20%02d-%02d-%02d", rapid.IntRange(22, 27).Draw(t, "year"), rapid.IntRange(1, 12).Draw(t, "month"), rapid.IntRange(1, 28).Draw(t, "day"))
+		return fmt.Sprintf("20%02d-%02d-%02d", rapid.IntRange(22, 27).Draw(t, "year"), rapid.IntRange(1, 12).Draw(t, "month"),
+			rapid.IntRange(1, 28).Draw(t, "day"))
 	})
 
 	t.Run("search_brands", rapid.MakeCheck(func(t *rapid.T) {
@@ -81,7 +82,8 @@ func TestPlainSQL(t *testing.T) {
 		var args []any
 		add := func(text string, arg ...any) { where, args = append(where, text), append(args, arg...) }
 		if q.CategoryID != nil {
-			add(`b.category_id IN (WITH RECURSIVE d (id) AS (SELECT category_id FROM category WHERE category_id = ? UNION SELECT c.category_id FROM category c JOIN d ON c.parent_id = d.id) SELECT id FROM d)`, *q.CategoryID)
+			add(`b.category_id IN (WITH RECURSIVE d (id) AS (SELECT category_id FROM category WHERE category_id = ? UNION SELECT c.category_id `+
+				`FROM category c JOIN d ON c.parent_id = d.id) SELECT id FROM d)`, *q.CategoryID)
 		}
 		if q.CountryCode != "" {
 			add(`b.country_code = ?`, q.CountryCode)
@@ -103,7 +105,8 @@ func TestPlainSQL(t *testing.T) {
 		want := list(t, `SELECT CONCAT_WS(' ', b.brand_id, COALESCE(m.last, '-'), COALESCE(`+contact+`, '-'), p.name)
 			FROM brand b JOIN partner p ON p.partner_id = b.partner_id
 			LEFT JOIN (SELECT brand_id, MAX(start_at) last FROM campaign GROUP BY brand_id) m ON m.brand_id = b.brand_id
-			LEFT JOIN (SELECT partner_admin_id, partner_id, ROW_NUMBER() OVER (PARTITION BY partner_id ORDER BY last_login_at IS NULL, last_login_at DESC, partner_admin_id) n
+			LEFT JOIN (SELECT partner_admin_id, partner_id, ROW_NUMBER() OVER (PARTITION BY partner_id ORDER BY last_login_at IS NULL,
+				last_login_at DESC, partner_admin_id) n
 			  FROM partner_admin WHERE email_verified = 1 AND account_status = 'READY') a ON a.partner_id = b.partner_id AND a.n = 1
 			WHERE `+strings.Join(append(where, "TRUE"), " AND ")+` ORDER BY m.last IS NULL, m.last DESC, b.brand_id`, args)
 		var got []string
@@ -125,7 +128,8 @@ func TestPlainSQL(t *testing.T) {
 	}))
 	t.Run("search_campaigns", rapid.MakeCheck(func(t *rapid.T) {
 		q := campaignQuery{
-			PartnerID: maybe(t, "partner", rapid.Ptr(rapid.Int64Range(1, 100), false)), StatusCodes: maybe(t, "status", rapid.SliceOfN(rapid.SampledFrom(codes), 0, 3)),
+			PartnerID:    maybe(t, "partner", rapid.Ptr(rapid.Int64Range(1, 100), false)),
+			StatusCodes:  maybe(t, "status", rapid.SliceOfN(rapid.SampledFrom(codes), 0, 3)),
 			StartedAfter: maybe(t, "after", dates), StartedBefore: maybe(t, "before", dates),
 			MinApplyCount: maybe(t, "min", rapid.Ptr(rapid.Int64Range(0, 400), false)), Limit: ptr(rapid.IntRange(20, 200).Draw(t, "limit")),
 		}
@@ -154,7 +158,8 @@ func TestPlainSQL(t *testing.T) {
 		if q.MinApplyCount != nil {
 			add(`c.apply_count >= ?`, *q.MinApplyCount)
 		}
-		want := list(t, `SELECT CONCAT_WS(' ', c.campaign_id, c.name, p.name) FROM campaign c JOIN partner p USING (partner_id) WHERE `+strings.Join(where, " AND ")+
+		want := list(t, `SELECT CONCAT_WS(' ', c.campaign_id, c.name, p.name) FROM campaign c JOIN partner p USING (partner_id) WHERE `+
+			strings.Join(where, " AND ")+
 			` ORDER BY c.start_at DESC, c.campaign_id DESC`, args)
 		var got []string
 		for _, c := range pages(t, *q.Limit, func(offset int) ([]query.Campaign, bool) {

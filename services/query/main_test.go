@@ -13,6 +13,8 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/mysql/server"
+	"hub.internal/services/query/mysql/statements"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -42,13 +44,13 @@ func serve(t testing.TB, statements ...string) *tools {
 
 func (x *tools) open(dsn string) {
 	x.t.Helper()
-	source, err := mysql.Open(dsn, mysql.Options{PoolSize: 4})
+	source, err := mysql.Open(dsn, server.Options{PoolSize: 4})
 	if err != nil {
 		x.t.Fatal(err)
 	}
 	x.t.Cleanup(func() { source.Close() })
 	x.source = source
-	reader := mysql.NewReader(source, mysql.ReaderOptions{})
+	reader := statements.NewReader(source.Server, statements.ReaderOptions{})
 	x.t.Cleanup(func() { reader.Close() })
 	x.use(query.New(query.Config{Source: source, Reader: reader, Audit: unrecorded{}}))
 }

@@ -60,7 +60,8 @@ type (
 )
 
 // words are what names are made of, and what keywords are drawn from.
-var words = []string{"김치", "Beauty", "beauty", "100%", "a_b", `back\slash`, "it's", `"quoted"`, "!", "%", "_", "🧴", "株式会社", "x", " "}
+var words = []string{"김치", "Beauty", "beauty", "100%", "a_b", `back\slash`, "it's", `"quoted"`, "!", "%", "_", "🧴",
+	"株式会社", "x", " "}
 
 var codes = []string{"1206", "1208", "1209", "1210", "1211", "7777"}
 
@@ -100,7 +101,8 @@ func newWorld(seed uint64) *world {
 		w.partners = append(w.partners, partner{1 + i, phrase(r), []string{"KR", "JP", "VN"}[r.IntN(3)]})
 	}
 	for i := range int64(90) {
-		a := admin{id: 1 + i, partner: 1 + r.Int64N(30), verified: r.IntN(2) == 0, status: []string{"READY", "READY", "PENDING", "LEAVE"}[r.IntN(4)]}
+		a := admin{id: 1 + i, partner: 1 + r.Int64N(30), verified: r.IntN(2) == 0,
+			status: []string{"READY", "READY", "PENDING", "LEAVE"}[r.IntN(4)]}
 		if r.IntN(3) > 0 {
 			a.login = at(r, 6)
 		}
@@ -110,11 +112,13 @@ func newWorld(seed uint64) *world {
 		w.admins = append(w.admins, a)
 	}
 	for i := range int64(120) {
-		w.brands = append(w.brands, brand{1 + i, 1 + r.Int64N(30), 100 + r.Int64N(22), phrase(r), phrase(r), []string{"KR", "JP", "VN"}[r.IntN(3)]})
+		w.brands = append(w.brands, brand{1 + i, 1 + r.Int64N(30), 100 + r.Int64N(22), phrase(r), phrase(r),
+			[]string{"KR", "JP", "VN"}[r.IntN(3)]})
 	}
 	for i := range int64(600) {
 		b := w.brands[r.IntN(100)] // 20 brands have none
-		c := campaign{id: 1 + i, partner: b.partner, brand: b.id, name: phrase(r), status: codes[r.IntN(len(codes))], start: at(r, 200), offer: r.Int64N(4), apply: r.Int64N(30), view: r.Int64N(3) * 17}
+		c := campaign{id: 1 + i, partner: b.partner, brand: b.id, name: phrase(r), status: codes[r.IntN(len(codes))], start: at(r, 200),
+			offer: r.Int64N(4), apply: r.Int64N(30), view: r.Int64N(3) * 17}
 		if r.IntN(10) == 0 {
 			c.partner = 1 + r.Int64N(33) // not the brand's owner, or nobody's
 		}
@@ -289,8 +293,9 @@ func (w *world) searchBrands(q brandQuery) []query.BrandMatch {
 			!holds(b.president, q.Keyword) && !holds(w.partner(b.partner).name, q.Keyword):
 			continue
 		}
-		m := query.BrandMatch{ID: query.ID(b.id), Name: b.name, President: b.president, CategoryID: query.ID(b.category), CategoryName: w.categoryName(b.category),
-			CountryCode: b.country, PartnerID: query.ID(b.partner), PartnerName: &w.partner(b.partner).name}
+		m := query.BrandMatch{ID: query.ID(b.id), Name: b.name, President: b.president, CategoryID: query.ID(b.category),
+			CategoryName: w.categoryName(b.category),
+			CountryCode:  b.country, PartnerID: query.ID(b.partner), PartnerName: &w.partner(b.partner).name}
 		if last != "" {
 			m.LastCampaignAt = ptr(dateTime(last))
 			m.LastCampaign = &query.LastCampaign{ID: query.ID(newest.id), Name: newest.name, StatusCode: newest.status,
@@ -324,9 +329,11 @@ type campaignQuery struct {
 }
 
 func (w *world) answer(c campaign) query.Campaign {
-	out := query.Campaign{ID: query.ID(c.id), Name: c.name, StatusCode: c.status, StartAt: dateTime(c.start), OfferCount: c.offer, ApplyCount: c.apply, ViewCount: c.view,
+	out := query.Campaign{ID: query.ID(c.id), Name: c.name, StatusCode: c.status, StartAt: dateTime(c.start), OfferCount: c.offer,
+		ApplyCount: c.apply, ViewCount: c.view,
 		BrandID: query.ID(c.brand), PartnerID: query.ID(c.partner)}
-	if meaning, ok := map[string]string{"1206": "accepting", "1208": "under_review", "1209": "closed", "1210": "cancelled", "1211": "rejected"}[c.status]; ok {
+	if meaning, ok := map[string]string{"1206": "accepting", "1208": "under_review", "1209": "closed", "1210": "cancelled",
+		"1211": "rejected"}[c.status]; ok {
 		out.Status = &meaning
 	}
 	if p := w.partner(c.partner); p != nil {
@@ -414,9 +421,11 @@ func TestOracle(t *testing.T) {
 			w.load(x)
 			t.Run("search_brands", rapid.MakeCheck(func(t *rapid.T) {
 				q := brandQuery{
-					CategoryID: maybe(t, "category", rapid.Ptr(rapid.Int64Range(99, 123), false)), CountryCode: maybe(t, "country", rapid.SampledFrom([]string{"KR", "VN", "XX"})),
+					CategoryID:        maybe(t, "category", rapid.Ptr(rapid.Int64Range(99, 123), false)),
+					CountryCode:       maybe(t, "country", rapid.SampledFrom([]string{"KR", "VN", "XX"})),
 					LastCampaignAfter: maybe(t, "after", isoDates), LastCampaignBefore: maybe(t, "before", isoDates),
-					HasVerifiedContact: maybe(t, "verified", rapid.Ptr(rapid.Bool(), false)), Keyword: keywords(t), Limit: ptr(rapid.IntRange(1, 60).Draw(t, "limit")),
+					HasVerifiedContact: maybe(t, "verified", rapid.Ptr(rapid.Bool(), false)), Keyword: keywords(t),
+					Limit: ptr(rapid.IntRange(1, 60).Draw(t, "limit")),
 				}
 				q.LastCampaignAfter, q.LastCampaignBefore = inOrder(q.LastCampaignAfter, q.LastCampaignBefore)
 				got := pages(t, *q.Limit, func(offset int) ([]query.BrandMatch, bool) {
@@ -428,7 +437,8 @@ func TestOracle(t *testing.T) {
 			}))
 			t.Run("search_campaigns", rapid.MakeCheck(func(t *rapid.T) {
 				q := campaignQuery{
-					PartnerID: maybe(t, "partner", rapid.Ptr(rapid.Int64Range(0, 35), false)), StatusCodes: maybe(t, "status", rapid.SliceOfN(rapid.SampledFrom(append(codes, "", "12", "1206 x")), 0, 4)),
+					PartnerID:    maybe(t, "partner", rapid.Ptr(rapid.Int64Range(0, 35), false)),
+					StatusCodes:  maybe(t, "status", rapid.SliceOfN(rapid.SampledFrom(append(codes, "", "12", "1206 x")), 0, 4)),
 					StartedAfter: maybe(t, "after", isoDates), StartedBefore: maybe(t, "before", isoDates), Keyword: keywords(t),
 					MinApplyCount: maybe(t, "min", rapid.Ptr(rapid.Int64Range(0, 31), false)), Limit: ptr(rapid.IntRange(3, 200).Draw(t, "limit")),
 				}
@@ -483,7 +493,8 @@ func (w *world) checkBrands(t *testing.T, x *tools) {
 			all := w.searchCampaigns(campaignQuery{})
 			all = slices.DeleteFunc(all, func(c query.Campaign) bool { return int64(c.BrandID) != b.id })
 			want := query.BrandProfile{
-				Brand: query.Brand{ID: query.ID(b.id), Name: b.name, President: b.president, CategoryID: query.ID(b.category), CategoryName: w.categoryName(b.category), CountryCode: b.country,
+				Brand: query.Brand{ID: query.ID(b.id), Name: b.name, President: b.president, CategoryID: query.ID(b.category),
+					CategoryName: w.categoryName(b.category), CountryCode: b.country,
 					PartnerID: query.ID(b.partner), CreatedAt: dateTime(epoch)},
 				Partner:   &query.Partner{ID: query.ID(p.id), Name: p.name, CountryCode: p.country, CreatedAt: dateTime(epoch)},
 				Contacts:  w.contacts(b.partner, false),
@@ -546,7 +557,8 @@ func (w *world) checkCategories(t *testing.T, x *tools) {
 				if c.parent != max(parent, 0) {
 					continue
 				}
-				a := query.Category{ID: query.ID(c.id), ParentID: query.ID(c.parent), HasChildren: slices.ContainsFunc(w.categories, func(k category) bool { return k.parent == c.id })}
+				a := query.Category{ID: query.ID(c.id), ParentID: query.ID(c.parent),
+					HasChildren: slices.ContainsFunc(w.categories, func(k category) bool { return k.parent == c.id })}
 				for _, l := range []string{cmp.Or(language, "ko"), "ko", "en", "cn", "in", "ja", "vi"} {
 					if n, ok := w.names[c.id][l]; ok {
 						a.Name, a.Language = &n, &l

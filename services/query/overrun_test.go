@@ -15,7 +15,8 @@ import (
 // one, whose slot is taken as long; other keys share the rest.
 func TestKeyOfAStatementThatOutlivesItsKill(t *testing.T) {
 	unstoppable := hubtest.Unstoppable(t, 4*time.Second)
-	f := newSQLFixture(t, sqlOptions{timeout: 300 * time.Millisecond, limits: query.SQLLimits{Concurrent: 2, PerKey: 2, Wait: 3 * time.Second}, audit: quiet{}})
+	f := newSQLFixture(t, sqlOptions{timeout: 300 * time.Millisecond,
+		limits: query.SQLLimits{Concurrent: 2, PerKey: 2, Wait: 3 * time.Second}, audit: quiet{}})
 	ask := func(key, text string) (time.Duration, error) {
 		start := time.Now()
 		_, err := f.ExecuteReadSQL(as(t.Context(), key), query.ReadSQLIn{SQL: text, Limit: 1})
@@ -34,7 +35,8 @@ func TestKeyOfAStatementThatOutlivesItsKill(t *testing.T) {
 		refusal = fault.From(err)
 		return fault.Is(err, fault.RateLimit) && took < hubtest.Here(time.Second)
 	})
-	if want := map[string]any{"scope": "source", "retryAfter": 5}; !reflect.DeepEqual(refusal.Details, want) || refusal.RetryAfter != 5*time.Second {
+	if want := map[string]any{"scope": "source", "retryAfter": 5}; !reflect.DeepEqual(refusal.Details, want) ||
+		refusal.RetryAfter != 5*time.Second {
 		t.Errorf("%v, details %v", refusal, refusal.Details)
 	}
 	for i := range 4 { // one after the other, they all get the slot that is left
@@ -76,7 +78,8 @@ func runningOf(t *testing.T, pattern string) (n int) {
 		t.Fatal(err)
 	}
 	defer m.Close()
-	if err := m.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND info LIKE ?`, pattern).Scan(&n); err != nil {
+	if err := m.QueryRowContext(t.Context(), `SELECT COUNT(*) FROM information_schema.processlist WHERE id <> CONNECTION_ID() `+
+		`AND info LIKE ?`, pattern).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -2,14 +2,17 @@ package query
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/quota"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query/sqlguard"
 )
@@ -270,4 +273,69 @@ func (s *statements) release(a *sqlAnswer) {
 	a.room.leave()
 	a.columns = nil
 	s.answers.Put(a)
+}
+
+// sqlRefused is the answer to a statement that the guard refuses.
+func sqlRefused(rule, message string) error {
+	return fault.New(fault.Validation, "The statement is refused (%s): %s.", rule, message).
+		With(map[string]any{"violations": []schema.Violation{{Path: "/sql", Rule: rule, Message: message}}})
+}
+
+// AuditLog is the part of audit.Log that keeps statements.
+type AuditLog interface {
+	Away() error
+	Queue(audit.Entry)
+	Write(context.Context, audit.Entry) error
+}
+
+// AuditTo returns the record of statements that an audit log keeps.
+func AuditTo(log AuditLog) SQLAudit { return sqlAudit{log} }
+
+type sqlAudit struct{ log AuditLog }
+
+type sqlDetail struct {
+	SQL       string   `json:"sql"`
+	Columns   []string `json:"columns"`
+	RowCount  int      `json:"row_count"`
+	Truncated bool     `json:"truncated"`
+}
+
+// hashOf is the hash of the input as its schema reads it, defaults filled in: the same call has the same hash.
+func hashOf(in ReadSQLIn) ([]byte, error) {
+	input, err := json.Marshal(in)
+	if err != nil {
+		return nil, fmt.Errorf("input of %s: %w", toolExecuteReadSQL, err)
+	}
+	return audit.HashInput(input), nil
+}
+
+// Away implements SQLAudit. The statement is not in the record of a refused call: it did not run, and many of them are to wait.
+func (a sqlAudit) Away(ctx context.Context, in ReadSQLIn) error {
+	away := a.log.Away()
+	if away == nil {
+		return nil
+	}
+	hash, err := hashOf(in)
+	if err != nil {
+		return err
+	}
+	a.log.Queue(audit.Entry{At: time.Now(), Caller: caller.From(ctx), Tool: toolExecuteReadSQL, Outcome: audit.Outcome(away),
+		InputHash: hash, TraceID: audit.TraceID(ctx)})
+	return away
+}
+
+// Record implements SQLAudit.
+func (a sqlAudit) Record(ctx context.Context, r SQLRecord) error {
+	if r.Columns == nil {
+		r.Columns = []string{}
+	}
+	hash, err := hashOf(r.Input)
+	if err != nil {
+		return err
+	}
+	return a.log.Write(ctx, audit.Entry{
+		At: r.At, Caller: caller.From(ctx), Tool: toolExecuteReadSQL, Outcome: audit.Outcome(r.Err), Count: r.RowCount, Took: r.Took,
+		InputHash: hash,
+		Detail:    sqlDetail{SQL: r.Input.SQL, Columns: r.Columns, RowCount: r.RowCount, Truncated: r.Truncated},
+	})
 }

@@ -23,6 +23,8 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/mysql/server"
+	"hub.internal/services/query/mysql/statements"
 )
 
 // sqlFixture is execute_read_sql over a real source and a real write store.
@@ -47,12 +49,13 @@ func newSQLFixture(t testing.TB, o sqlOptions) *sqlFixture {
 	f := &sqlFixture{}
 	adminDSN, readerDSN := hubtest.SourceDB(t)
 	f.admin = openAdmin(t, adminDSN)
-	source, err := mysql.Open(readerDSN, mysql.Options{})
+	source, err := mysql.Open(readerDSN, server.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { source.Close() })
-	reader := mysql.NewReader(source, mysql.ReaderOptions{Timeout: o.timeout, HeavyTimeout: time.Minute, MaxRows: o.maxRows, Sessions: o.pool})
+	reader := statements.NewReader(source.Server, statements.ReaderOptions{Timeout: o.timeout, HeavyTimeout: time.Minute,
+		MaxRows: o.maxRows, Sessions: o.pool})
 	t.Cleanup(func() { reader.Close() })
 	if o.audit == nil {
 		f.store = hubtest.WriteStore(t)
@@ -81,7 +84,8 @@ func newSQLFixture(t testing.TB, o sqlOptions) *sqlFixture {
 		f.look = super
 		o.audit = query.AuditTo(log)
 	}
-	f.Service = query.New(query.Config{Source: source, Reader: reader, Audit: o.audit, SQL: o.limits, MaxRowLimit: o.maxRows, QueryTimeout: o.timeout})
+	f.Service = query.New(query.Config{Source: source, Reader: reader, Audit: o.audit, SQL: o.limits, MaxRowLimit: o.maxRows,
+		QueryTimeout: o.timeout})
 	return f
 }
 
@@ -106,7 +110,8 @@ func (f *sqlFixture) exec(t testing.TB, statements ...string) {
 
 // as is a context of a caller with the key; its request id is the test's.
 func as(ctx context.Context, key string) context.Context {
-	return caller.With(ctx, caller.Caller{Kind: caller.Key, Service: "crm", ExternalUserID: "u1", CredentialID: key, Scopes: []string{"sql"}, RequestID: "req_" + key})
+	return caller.With(ctx, caller.Caller{Kind: caller.Key, Service: "crm", ExternalUserID: "u1", CredentialID: key,
+		Scopes: []string{"sql"}, RequestID: "req_" + key})
 }
 
 type sqlAnswer struct {
@@ -132,7 +137,8 @@ func (f *sqlFixture) call(t testing.TB, text string, limit int64) sqlAnswer {
 	if err := d.Decode(&a); err != nil {
 		t.Fatalf("%s: %v in %s", text, err, out.JSON())
 	}
-	if a.Columns == nil || a.Rows == nil || a.RowCount == nil || a.Truncated == nil || a.RowLimit == nil || *a.RowCount != len(a.Rows) || out.Count() != len(a.Rows) {
+	if a.Columns == nil || a.Rows == nil || a.RowCount == nil || a.Truncated == nil || a.RowLimit == nil || *a.RowCount != len(a.Rows) ||
+		out.Count() != len(a.Rows) {
 		t.Fatalf("%s: incomplete: %s", text, out.JSON())
 	}
 	return a
@@ -181,7 +187,8 @@ func TestRowsAreCutExactly(t *testing.T) {
 			effective := min(int(limit), 50)
 			want := min(c.total, effective)
 			if len(a.Rows) != want || *a.Truncated != (c.total > effective) || *a.RowLimit != effective || a.TruncatedBy != "" {
-				t.Errorf("%s with limit %d: %d rows, truncated %t, row_limit %d, truncated_by %q; want %d rows of %d", c.text, limit, len(a.Rows), *a.Truncated, *a.RowLimit, a.TruncatedBy, want, c.total)
+				t.Errorf("%s with limit %d: %d rows, truncated %t, row_limit %d, truncated_by %q; want %d rows of %d", c.text, limit, len(a.Rows),
+					*a.Truncated, *a.RowLimit, a.TruncatedBy, want, c.total)
 			}
 			if n := min(want, len(c.first)); n > 0 && !reflect.DeepEqual(a.column(0)[:n], c.first[:n]) {
 				t.Errorf("%s with limit %d: %v, want %v", c.text, limit, a.column(0), c.first)
@@ -193,7 +200,8 @@ func TestRowsAreCutExactly(t *testing.T) {
 		t.Errorf("%d rows, truncated %t", len(a.Rows), *a.Truncated)
 	}
 	// Right results, not only many: MariaDB would end this at 1,000 steps.
-	if a := f.call(t, "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 5000) SELECT MAX(i) FROM r", 10); a.column(0)[0] != "5000" {
+	if a := f.call(t, "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 5000) SELECT MAX(i) FROM r",
+		10); a.column(0)[0] != "5000" {
 		t.Errorf("recursion ended at %v", a.column(0))
 	}
 }
@@ -201,7 +209,8 @@ func TestRowsAreCutExactly(t *testing.T) {
 func TestColumnsOfAnswer(t *testing.T) {
 	f := newSQLFixture(t, sqlOptions{})
 	a := f.call(t, "SELECT 1 AS id, 'x' AS id, p.name, p.created_at, COUNT(*) AS `a<b>\"` FROM partner p", 10)
-	want := []query.ResultColumn{{Name: "id", Type: "int"}, {Name: "id", Type: "varchar"}, {Name: "name", Type: "varchar"}, {Name: "created_at", Type: "datetime"}, {Name: `a<b>"`, Type: "bigint"}}
+	want := []query.ResultColumn{{Name: "id", Type: "int"}, {Name: "id", Type: "varchar"}, {Name: "name", Type: "varchar"},
+		{Name: "created_at", Type: "datetime"}, {Name: `a<b>"`, Type: "bigint"}}
 	if !reflect.DeepEqual(a.Columns, want) {
 		t.Errorf("columns %v, want %v", a.Columns, want)
 	}
@@ -209,15 +218,18 @@ func TestColumnsOfAnswer(t *testing.T) {
 		t.Errorf("no rows: %+v", a)
 	}
 	out, err := f.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: "SELECT 1 AS a, NULL AS b, '<é>' AS c", Limit: 5})
-	if want := `{"columns":[{"name":"a","type":"int"},{"name":"b","type":"null"},{"name":"c","type":"varchar"}],"rows":[[1,null,"<é>"]],"row_count":1,"truncated":false,"row_limit":5}`; err != nil || string(out.JSON()) != want {
+	if want := `{"columns":[{"name":"a","type":"int"},{"name":"b","type":"null"},{"name":"c","type":"varchar"}],"rows":[[1,null,"<é>"]],` +
+		`"row_count":1,"truncated":false,"row_limit":5}`; err != nil || string(out.JSON()) != want {
 		t.Errorf("%s, %v\nwant %s", out.JSON(), err, want)
 	}
 }
 
 func TestBytesAreCut(t *testing.T) {
 	f := newSQLFixture(t, sqlOptions{limits: query.SQLLimits{ResultBytes: 2000}})
-	out, err := f.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: "SELECT seq, REPEAT('x', 100) FROM seq_1_to_1000 ORDER BY seq", Limit: 500})
-	if err != nil || len(out.JSON()) > 2000 || len(out.JSON()) < 1500 || !strings.HasSuffix(string(out.JSON()), `"truncated":true,"row_limit":500,"truncated_by":"bytes"}`) {
+	out, err := f.ExecuteReadSQL(as(t.Context(), "k1"),
+		query.ReadSQLIn{SQL: "SELECT seq, REPEAT('x', 100) FROM seq_1_to_1000 ORDER BY seq", Limit: 500})
+	if err != nil || len(out.JSON()) > 2000 || len(out.JSON()) < 1500 ||
+		!strings.HasSuffix(string(out.JSON()), `"truncated":true,"row_limit":500,"truncated_by":"bytes"}`) {
 		t.Errorf("%d bytes, %v: %s", len(out.JSON()), err, out.JSON())
 	}
 	if a := f.call(t, "SELECT REPEAT('x', 5 * 1000)", 5); len(a.Rows) != 0 || !*a.Truncated || a.TruncatedBy != "bytes" {
@@ -233,7 +245,8 @@ func TestLargeRowsAreCut(t *testing.T) {
 	f := newSQLFixture(t, sqlOptions{limits: query.SQLLimits{ResultBytes: 1 << 20}, audit: quiet{}})
 	f.exec(t, "CREATE TABLE l (id INT PRIMARY KEY, c LONGTEXT, b LONGBLOB)",
 		"INSERT INTO l SELECT seq, REPEAT('x', 1000), REPEAT('x', 1000) FROM seq_1_to_10",
-		"INSERT INTO l VALUES (11, REPEAT('x', 9 << 20), NULL), (12, REPEAT('\x01', 300000), NULL), (13, NULL, REPEAT('x', 800000)), (14, REPEAT('\"', 500000), NULL), (15, REPEAT('한', 300000), NULL)")
+		"INSERT INTO l VALUES (11, REPEAT('x', 9 << 20), NULL), (12, REPEAT('\x01', 300000), NULL), (13, NULL, REPEAT('x', 800000)), (14, "+
+			"REPEAT('\"', 500000), NULL), (15, REPEAT('한', 300000), NULL)")
 	for _, c := range []struct {
 		text string
 		rows int
@@ -260,7 +273,8 @@ func TestLargeRowsAreCut(t *testing.T) {
 // TestRowBehindTheLastIsOnlyLookedAt: what it takes says nothing of the answer.
 func TestRowBehindTheLastIsOnlyLookedAt(t *testing.T) {
 	f := newSQLFixture(t, sqlOptions{limits: query.SQLLimits{ResultBytes: 1 << 20}, audit: quiet{}})
-	f.exec(t, "CREATE TABLE l (id INT PRIMARY KEY, c LONGTEXT)", "INSERT INTO l VALUES (1, 'x'), (2, REPEAT('x', 9 << 20)), (3, REPEAT('x', 900000))")
+	f.exec(t, "CREATE TABLE l (id INT PRIMARY KEY, c LONGTEXT)",
+		"INSERT INTO l VALUES (1, 'x'), (2, REPEAT('x', 9 << 20)), (3, REPEAT('x', 900000))")
 	for _, ids := range []string{"1, 2", "1, 3"} {
 		if a := f.call(t, "SELECT c FROM l WHERE id IN ("+ids+") ORDER BY id", 1); len(a.Rows) != 1 || !*a.Truncated || a.TruncatedBy != "" {
 			t.Errorf("of %s: %d rows, truncated %t by %q", ids, len(a.Rows), *a.Truncated, a.TruncatedBy)
@@ -402,7 +416,8 @@ type auditRow struct {
 
 func (f *sqlFixture) audited(t testing.TB, key string) []auditRow {
 	t.Helper()
-	rows, err := f.look.Query(t.Context(), "SELECT outcome, count, tool, credential_id, request_id, detail::text FROM audit.calls WHERE credential_id = $1 ORDER BY at", key)
+	rows, err := f.look.Query(t.Context(), "SELECT outcome, count, tool, credential_id, request_id, detail::text FROM audit.calls "+
+		"WHERE credential_id = $1 ORDER BY at", key)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -440,14 +455,16 @@ func (f *sqlFixture) hold(t testing.TB, key string) (release func()) {
 	defer m.Close()
 	hubtest.Eventually(t, "the call runs", func() bool {
 		var n int
-		err := m.QueryRow(`SELECT COUNT(*) FROM information_schema.processlist p JOIN information_schema.processlist own ON own.id = CONNECTION_ID() WHERE p.id <> own.id AND p.info LIKE '%SLEEP(1000)%'`).Scan(&n)
+		err := m.QueryRow(`SELECT COUNT(*) FROM information_schema.processlist p JOIN information_schema.processlist own ` +
+			`ON own.id = CONNECTION_ID() WHERE p.id <> own.id AND p.info LIKE '%SLEEP(1000)%'`).Scan(&n)
 		return err == nil && n > 0
 	})
 	return func() { cancel(); running.Wait() }
 }
 
 func TestEveryStatementIsAudited(t *testing.T) {
-	f := newSQLFixture(t, sqlOptions{timeout: 4 * time.Second, limits: query.SQLLimits{Concurrent: 1, PerKey: 1, Wait: 100 * time.Millisecond}})
+	f := newSQLFixture(t, sqlOptions{timeout: 4 * time.Second,
+		limits: query.SQLLimits{Concurrent: 1, PerKey: 1, Wait: 100 * time.Millisecond}})
 	for i, c := range []struct {
 		name, text, outcome string
 		columns             []string
@@ -492,7 +509,8 @@ func TestEveryStatementIsAudited(t *testing.T) {
 				t.Fatalf("%d audit rows", len(rows))
 			}
 			want := auditRow{Outcome: c.outcome, Count: c.rows, Tool: "execute_read_sql", Key: key, Request: "req_" + key}
-			want.Detail.SQL, want.Detail.Columns, want.Detail.RowCount, want.Detail.Truncated = strings.ReplaceAll(c.text, "\x00", "\ufffd"), c.columns, c.rows, c.truncated
+			want.Detail.SQL, want.Detail.Columns, want.Detail.RowCount, want.Detail.Truncated = strings.ReplaceAll(c.text, "\x00", "\ufffd"),
+				c.columns, c.rows, c.truncated
 			if want.Detail.Columns == nil {
 				want.Detail.Columns = []string{}
 			}
@@ -559,7 +577,8 @@ func TestNoAnswerWithoutAuditStore(t *testing.T) {
 		t.Errorf("%v, %s", err, out.JSON())
 	}
 	// A failed statement does not hide that it could not be recorded.
-	if _, err := failing.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: "DROP TABLE partner", Limit: 1}); !fault.Is(err, fault.DB) {
+	if _, err := failing.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: "DROP TABLE partner", Limit: 1}); !fault.Is(err,
+		fault.DB) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -572,7 +591,8 @@ func TestNoStatementRunsThatCouldNotBeRecorded(t *testing.T) {
 	if !fault.Is(err, fault.DB) || out.JSON() != nil {
 		t.Errorf("%v, %s", err, out.JSON())
 	}
-	if len(log.queued) != 1 || log.queued[0].Outcome != "E_DB" || log.queued[0].Tool != "execute_read_sql" || log.queued[0].InputHash == nil || log.queued[0].Detail != nil {
+	if len(log.queued) != 1 || log.queued[0].Outcome != "E_DB" || log.queued[0].Tool != "execute_read_sql" ||
+		log.queued[0].InputHash == nil || log.queued[0].Detail != nil {
 		t.Errorf("recorded: %+v", log.queued)
 	}
 }
@@ -595,17 +615,23 @@ func (broken) Record(context.Context, query.SQLRecord) error {
 // after each, at the session that the next caller gets.
 func TestSessionsStayPristine(t *testing.T) {
 	f := newSQLFixture(t, sqlOptions{pool: 2, timeout: 4 * time.Second, limits: query.SQLLimits{Concurrent: 2, PerKey: 2}, audit: quiet{}})
-	const look = "SELECT @@max_statement_time, @@sql_mode, @@tx_read_only, @@in_transaction, @@autocommit, @@time_zone, @@sql_select_limit, @@max_recursive_iterations, " +
+	const look = "SELECT @@max_statement_time, @@sql_mode, @@tx_read_only, @@in_transaction, @@autocommit, @@time_zone, " +
+		"@@sql_select_limit, @@max_recursive_iterations, " +
 		"@x, LAST_INSERT_ID(), @@tx_isolation, @@character_set_results, @@foreign_key_checks, DATABASE() LIKE 'source%'"
 	want := fmt.Sprint(f.call(t, look, 1).Rows)
-	if expect := "[[4 STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION 1 1 1 +00:00 1001 4294967295 <nil> 0 REPEATABLE-READ utf8mb4 1 1]]"; want != expect {
+	if expect := "[[4 STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION 1 1 1 +00:00 1001 4294967295 <nil> 0 " +
+		"REPEATABLE-READ utf8mb4 1 1]]"; want != expect {
 		t.Fatalf("a fresh session has %s, want %s", want, expect)
 	}
 	mixed := []string{
-		"SELECT 1", "SELECT 1 FROM nowhere", "SELECT 1 FROM", "SELECT seq FROM seq_1_to_5000", "SHOW TABLES", "DESCRIBE brand", "EXPLAIN SELECT * FROM brand", "SHOW COLLATION",
-		"SELECT SLEEP(0.01)", "SELECT SLEEP(50)", "SELECT BENCHMARK(100000000000, MD5(1))", "SELECT * FROM mysql.user", "SHOW WARNINGS", "SELECT FOUND_ROWS()", "SELECT SQL_CALC_FOUND_ROWS * FROM category",
-		"SELECT @x := 5", "SELECT 5 INTO @x", "SELECT GET_LOCK('hub', 0)", "SET SESSION max_statement_time = 0", "SET @x = 1", "SELECT LAST_INSERT_ID(77)", "COMMIT", "SET STATEMENT max_statement_time = 0 FOR SELECT SLEEP(2)",
-		"START TRANSACTION READ WRITE", "SELECT * FROM brand FOR UPDATE", "SELECT * FROM brand LOCK IN SHARE MODE", "USE mysql", "SET NAMES latin1", "CREATE TEMPORARY TABLE tt (i INT)",
+		"SELECT 1", "SELECT 1 FROM nowhere", "SELECT 1 FROM", "SELECT seq FROM seq_1_to_5000", "SHOW TABLES", "DESCRIBE brand",
+		"EXPLAIN SELECT * FROM brand", "SHOW COLLATION",
+		"SELECT SLEEP(0.01)", "SELECT SLEEP(50)", "SELECT BENCHMARK(100000000000, MD5(1))", "SELECT * FROM mysql.user", "SHOW WARNINGS",
+		"SELECT FOUND_ROWS()", "SELECT SQL_CALC_FOUND_ROWS * FROM category",
+		"SELECT @x := 5", "SELECT 5 INTO @x", "SELECT GET_LOCK('hub', 0)", "SET SESSION max_statement_time = 0", "SET @x = 1",
+		"SELECT LAST_INSERT_ID(77)", "COMMIT", "SET STATEMENT max_statement_time = 0 FOR SELECT SLEEP(2)",
+		"START TRANSACTION READ WRITE", "SELECT * FROM brand FOR UPDATE", "SELECT * FROM brand LOCK IN SHARE MODE", "USE mysql",
+		"SET NAMES latin1", "CREATE TEMPORARY TABLE tt (i INT)",
 	}
 	var wg sync.WaitGroup
 	for worker := range 2 {
@@ -660,11 +686,14 @@ func BenchmarkExecuteReadSQL(b *testing.B) {
 			o.audit = quiet{}
 		}
 		f := newSQLFixture(b, o)
-		f.exec(b, "INSERT INTO campaign (campaign_id, partner_id, brand_id, name, status_code, start_at, end_at, offer_count, apply_count, view_count, created_at) "+
-			"SELECT seq, 1000 + seq % 997, 2000 + seq % 2999, CONCAT('캠페인 ', seq, ' spring \"launch\"'), '1206', '2026-01-31 09:00:00' + INTERVAL seq MINUTE, "+
+		f.exec(b, "INSERT INTO campaign (campaign_id, partner_id, brand_id, name, status_code, start_at, end_at, offer_count, apply_count, "+
+			"view_count, created_at) "+
+			"SELECT seq, 1000 + seq % 997, 2000 + seq % 2999, CONCAT('캠페인 ', seq, ' spring \"launch\"'), '1206', "+
+			"'2026-01-31 09:00:00' + INTERVAL seq MINUTE, "+
 			"IF(seq % 3, '2026-03-31 09:00:00', NULL), seq % 50, seq % 977, seq % 99991, '2026-01-01' FROM seq_1_to_10000")
 		for _, n := range []int{1, 1000, 10_000} {
-			in := query.ReadSQLIn{SQL: "SELECT campaign_id, partner_id, brand_id, name, status_code, start_at, end_at, offer_count, apply_count, view_count FROM campaign ORDER BY campaign_id", Limit: int64(n)}
+			in := query.ReadSQLIn{SQL: "SELECT campaign_id, partner_id, brand_id, name, status_code, start_at, end_at, offer_count, " +
+				"apply_count, view_count FROM campaign ORDER BY campaign_id", Limit: int64(n)}
 			b.Run(fmt.Sprintf("%s/%d", kind, n), func(b *testing.B) {
 				ctx := as(b.Context(), "k1")
 				b.ReportAllocs()
@@ -705,7 +734,8 @@ func TestToolOfExecuteReadSQL(t *testing.T) {
 	} {
 		got, err := found.Endpoint(as(t.Context(), "k1"), &tool.Call{Tool: "execute_read_sql", Input: []byte(c.input)})
 		if c.rule == "" {
-			if r, ok := got.(*tool.Result); err != nil || !ok || r.Count != 1 || !json.Valid(r.Data) || !strings.Contains(string(r.Data), `"row_limit":10}`) {
+			if r, ok := got.(*tool.Result); err != nil || !ok || r.Count != 1 || !json.Valid(r.Data) ||
+				!strings.Contains(string(r.Data), `"row_limit":10}`) {
 				t.Errorf("%s: %+v, %v", c.name, got, err)
 			}
 			continue

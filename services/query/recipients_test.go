@@ -41,13 +41,16 @@ func TestRecipients(t *testing.T) {
 	t.Parallel()
 	x := people(t)
 	mux := http.NewServeMux()
-	service.Operations(hop.Server{Mux: mux, Keys: callertest.Keys(t, "query", "authoring"), Logger: slog.New(slog.DiscardHandler)}, query.Operations(query.New(query.Config{}), query.NewRecipients(x.source))...)
+	service.Operations(hop.Server{Mux: mux, Keys: callertest.Keys(t, "query", "authoring"), Logger: slog.New(slog.DiscardHandler)},
+		query.Operations(query.New(query.Config{}), query.NewRecipients(x.source))...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
-	client := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: callertest.Keys(t, "authoring"), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+	client := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")},
+		Keys: callertest.Keys(t, "authoring"), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	t.Cleanup(client.Close)
 	check := func(targets ...query.Recipient) (query.RecipientsResponse, error) {
-		return remote.Operation[query.RecipientsRequest, query.RecipientsResponse]{Path: query.RecipientsPath, Repeatable: true}.Call(t.Context(), client, query.RecipientsRequest{Targets: targets})
+		return remote.Operation[query.RecipientsRequest, query.RecipientsResponse]{Path: query.RecipientsPath,
+			Repeatable: true}.Call(t.Context(), client, query.RecipientsRequest{Targets: targets})
 	}
 	cases := []struct {
 		partner int64
@@ -55,11 +58,16 @@ func TestRecipients(t *testing.T) {
 		want    string
 	}{
 		{1, "ada@one.example", ""}, {1, "ADA@ONE.EXAMPLE", ""}, {2, "eve@two.example", ""},
-		{1, "pending@one.example", "[not_a_verified_contact]"}, {1, "unverified@one.example", "[not_a_verified_contact]"}, {2, "left@two.example", "[not_a_verified_contact]"},
-		{2, "ada@one.example", "[not_a_verified_contact]"}, {3, "ada@one.example", "[not_a_verified_contact]"}, {1, "nobody@one.example", "[not_a_verified_contact]"},
-		{4, "ada@one.example", "[unknown_partner]"}, {0, "x@y.example", "[unknown_partner]"}, {9223372036854775807, "x@y.example", "[unknown_partner]"}, {77, "orphan@gone.example", "[unknown_partner]"},
-		{1, "both@one.example", "[b2c_member]"}, {1, "member@b2c.example", "[b2c_member not_a_verified_contact]"}, {1, "MEMBER@B2C.EXAMPLE", "[b2c_member not_a_verified_contact]"},
-		{4, "member@b2c.example", "[b2c_member unknown_partner]"}, {1, "' OR 1=1 -- @x.example", "[not_a_verified_contact]"}, {1, "%@one.example", "[not_a_verified_contact]"}, {1, "", "[not_a_verified_contact]"},
+		{1, "pending@one.example", "[not_a_verified_contact]"}, {1, "unverified@one.example", "[not_a_verified_contact]"},
+		{2, "left@two.example", "[not_a_verified_contact]"},
+		{2, "ada@one.example", "[not_a_verified_contact]"}, {3, "ada@one.example", "[not_a_verified_contact]"},
+		{1, "nobody@one.example", "[not_a_verified_contact]"},
+		{4, "ada@one.example", "[unknown_partner]"}, {0, "x@y.example", "[unknown_partner]"},
+		{9223372036854775807, "x@y.example", "[unknown_partner]"}, {77, "orphan@gone.example", "[unknown_partner]"},
+		{1, "both@one.example", "[b2c_member]"}, {1, "member@b2c.example", "[b2c_member not_a_verified_contact]"},
+		{1, "MEMBER@B2C.EXAMPLE", "[b2c_member not_a_verified_contact]"},
+		{4, "member@b2c.example", "[b2c_member unknown_partner]"}, {1, "' OR 1=1 -- @x.example", "[not_a_verified_contact]"},
+		{1, "%@one.example", "[not_a_verified_contact]"}, {1, "", "[not_a_verified_contact]"},
 	}
 	var all []query.Recipient
 	var want []string
@@ -103,7 +111,8 @@ func TestRecipients(t *testing.T) {
 		}
 	}
 	checkIDs := func(kind query.Kind, ids ...int64) string {
-		got, err := remote.Operation[query.IDsRequest, query.IDsResponse]{Path: query.IDsPath, Repeatable: true}.Call(t.Context(), client, query.IDsRequest{Kind: kind, IDs: ids})
+		got, err := remote.Operation[query.IDsRequest, query.IDsResponse]{Path: query.IDsPath, Repeatable: true}.Call(t.Context(), client,
+			query.IDsRequest{Kind: kind, IDs: ids})
 		if err != nil {
 			return string(fault.From(err).Code)
 		}
@@ -114,9 +123,12 @@ func TestRecipients(t *testing.T) {
 		ids  []int64
 		want string
 	}{
-		{"partner", []int64{1, 2, 3, 1}, "0 [] []"}, {"partner", nil, "0 [] []"}, {"partner", []int64{301, 0, 302, 301, 1 << 62, -1}, "5 [301 0 302 4611686018427387904 -1] [{brand 1} {campaign 2}]"},
-		{"brand", []int64{301, 1, 3, 302}, "2 [1 302] [{partner 1} {campaign 1}]"}, {"campaign", []int64{302, 301}, "0 [] []"}, {"member", []int64{1}, "E_VALIDATION"},
-		{"partner", []int64{90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101}, "12 [90 91 92 93 94 95 96 97 98 99] []"}, {"partner", make([]int64, 50_001), "E_VALIDATION"},
+		{"partner", []int64{1, 2, 3, 1}, "0 [] []"}, {"partner", nil, "0 [] []"},
+		{"partner", []int64{301, 0, 302, 301, 1 << 62, -1}, "5 [301 0 302 4611686018427387904 -1] [{brand 1} {campaign 2}]"},
+		{"brand", []int64{301, 1, 3, 302}, "2 [1 302] [{partner 1} {campaign 1}]"}, {"campaign", []int64{302, 301}, "0 [] []"},
+		{"member", []int64{1}, "E_VALIDATION"},
+		{"partner", []int64{90, 91, 92, 93, 94, 95, 96, 97, 98, 99, 100, 101}, "12 [90 91 92 93 94 95 96 97 98 99] []"},
+		{"partner", make([]int64, 50_001), "E_VALIDATION"},
 	} {
 		if got := checkIDs(c.kind, c.ids...); got != c.want {
 			t.Errorf("%s %.100v: %s, want %s", c.kind, c.ids, got, c.want)

@@ -43,7 +43,8 @@ func (x *tools) campaigns(input string) string {
 const ruleRows = `
 INSERT INTO category VALUES (12, 0, 1), (120, 12, 1), (1200, 120, 1), (13, 0, 2), (500, 501, 1), (501, 500, 1);
 INSERT INTO category_name VALUES (12, 'ko', '뷰티'), (120, 'en', 'Skin'), (1200, 'ja', '肌');
-INSERT INTO partner VALUES (1, 'One_Co', NULL, 'KR', '2020-01-01'), (2, 'Two%Co', '22', 'KR', '2020-01-01'), (3, 'Three\\Co!', NULL, 'JP', '2020-01-01');
+INSERT INTO partner VALUES (1, 'One_Co', NULL, 'KR', '2020-01-01'), (2, 'Two%Co', '22', 'KR', '2020-01-01'), (3, 'Three\\Co!', NULL,
+	'JP', '2020-01-01');
 INSERT INTO partner_admin VALUES
   (10, 1, 'a', 'unverified-a@x.example', 0, 'READY', NULL, '2026-05-01', '2020-01-01'),
   (11, 1, 'b', 'b@x.example', 1, 'PENDING', NULL, '2026-05-01', '2020-01-01'),
@@ -104,7 +105,8 @@ func TestRules(t *testing.T) {
 		{"NUL is data", `{"keyword": "\u0000"}`, ""},
 		{"empty keyword", `{"keyword": ""}`, "101 102 103 106 104 105"},
 		{"a partner that is not there", `{"keyword": "orphan"}`, "106"},
-		{"filters combine", `{"categoryId": 12, "countryCode": "KR", "keyword": "100%", "hasVerifiedContact": true, "lastCampaignAfter": "2026-03-01"}`, "102"},
+		{"filters combine", `{"categoryId": 12, "countryCode": "KR", "keyword": "100%", "hasVerifiedContact": true, "lastCampaignAfter": ` +
+			`"2026-03-01"}`, "102"},
 		{"page", `{"limit": 2}`, "101 102 +"},
 		{"next page", `{"limit": 2, "offset": 2}`, "103 106 +"},
 		{"last page", `{"limit": 2, "offset": 4}`, "104 105"},
@@ -150,27 +152,35 @@ func TestRules(t *testing.T) {
 	}
 
 	match := call[query.BrandPage](x, "search_brands", `{"keyword": "100%", "hasVerifiedContact": true}`).Brands[0]
-	if got, want := text(match), `{"brand_id":102,"brand_name":"B102","president":"100% Kim","category_id":120,"category_name":"Skin","country_code":"KR","partner_id":1,"partner_name":"One_Co",`+
-		`"last_campaign_at":"2026-03-01T00:00:00","last_campaign":{"campaign_id":3,"name":"Third_x","status_code":"1208","status":"under_review","start_at":"2026-03-01T00:00:00"},"contact":{"partner_admin_id":13,"name":"d","email":"d@x.example","position":"CEO"}}`; got != want {
+	if got, want := text(match), `{"brand_id":102,"brand_name":"B102","president":"100% `+
+		`Kim","category_id":120,"category_name":"Skin","country_code":"KR","partner_id":1,"partner_name":"One_Co",`+
+		`"last_campaign_at":"2026-03-01T00:00:00","last_campaign":{"campaign_id":3,"name":"Third_x","status_code":"1208",`+
+		`"status":"under_review","start_at":"2026-03-01T00:00:00"},"contact":{"partner_admin_id":13,"name":"d","email":"d@x.example",`+
+		`"position":"CEO"}}`; got != want {
 		t.Errorf("a match is %s\nwant %s", got, want)
 	}
 	orphan := call[query.BrandProfile](x, "get_brand", `{"brandId": 106}`)
-	if orphan.Partner != nil || orphan.LiterBalance != "0.00" || len(orphan.Contacts) != 0 || len(orphan.Campaigns) != 1 || orphan.Campaigns[0].Status != nil || orphan.Campaigns[0].PartnerName != nil {
+	if orphan.Partner != nil || orphan.LiterBalance != "0.00" || len(orphan.Contacts) != 0 || len(orphan.Campaigns) != 1 ||
+		orphan.Campaigns[0].Status != nil || orphan.Campaigns[0].PartnerName != nil {
 		t.Errorf("a brand without a partner: %s", text(orphan))
 	}
 	if got := call[query.PartnerContacts](x, "search_partner_contacts", `{"partnerId": 3}`); text(got) !=
-		`{"partner":{"partner_id":3,"name":"Three\\Co!","business_no":null,"country_code":"JP","created_at":"2020-01-01T00:00:00"},"contacts":[]}` {
+		`{"partner":{"partner_id":3,"name":"Three\\Co!","business_no":null,"country_code":"JP","created_at":"2020-01-01T00:00:00"},`+
+			`"contacts":[]}` {
 		t.Errorf("a partner without contacts: %s", text(got))
 	}
 	p := call[query.Performance](x, "get_campaign_performance", `{"campaignId": 2}`)
 	if got, want := text(p.Ratios), `{"fill_rate":0,"application_density":1.428571,"oversubscription":3.333333}`; got != want {
 		t.Errorf("ratios %s, want %s", got, want)
 	}
-	if got := text(call[query.CategoryList](x, "list_categories", `{"parentId": 120, "language": "en"}`)); got != `{"categories":[{"category_id":1200,"parent_id":120,"category_name":"肌","language":"ja","has_children":false}]}` {
+	if got := text(call[query.CategoryList](x, "list_categories",
+		`{"parentId": 120, "language": "en"}`)); got != `{"categories":[{"category_id":1200,"parent_id":120,"category_name":"肌",`+
+		`"language":"ja","has_children":false}]}` {
 		t.Errorf("a name in another language alone: %s", got)
 	}
 	if got := text(call[query.CategoryList](x, "list_categories", `{"language": "vi"}`)); got !=
-		`{"categories":[{"category_id":12,"parent_id":0,"category_name":"뷰티","language":"ko","has_children":true},{"category_id":13,"parent_id":0,"category_name":null,"language":null,"has_children":false}]}` {
+		`{"categories":[{"category_id":12,"parent_id":0,"category_name":"뷰티","language":"ko","has_children":true},{"category_id":13,`+
+			`"parent_id":0,"category_name":null,"language":null,"has_children":false}]}` {
 		t.Errorf("top level: %s", got)
 	}
 }
@@ -183,7 +193,8 @@ func TestCharacterSets(t *testing.T) {
 			x.exec(`ALTER TABLE ` + table + ` CONVERT TO CHARACTER SET ` + set)
 		}
 		for input, want := range map[string]string{
-			`{"keyword": "🧴"}`: "", `{"keyword": "김"}`: "", `{"keyword": "100%"}`: "102", `{"countryCode": "🧴"}`: "", `{"countryCode": "한국"}`: "",
+			`{"keyword": "🧴"}`: "", `{"keyword": "김"}`: "", `{"keyword": "100%"}`: "102", `{"countryCode": "🧴"}`: "",
+			`{"countryCode": "한국"}`:              "",
 			`{"keyword": "🧴", "categoryId": 12}`: "",
 		} {
 			if got := x.brands(input); got != want {
@@ -191,7 +202,8 @@ func TestCharacterSets(t *testing.T) {
 			}
 		}
 		for input, want := range map[string]string{
-			`{"keyword": "🧴"}`: "", `{"keyword": "김"}`: "", `{"statusCodes": ["🧴"]}`: "", `{"statusCodes": ["🧴", "1206", "한국"]}`: "2", `{"statusCodes": ["🧴", "1206"], "partnerId": 1}`: "2",
+			`{"keyword": "🧴"}`: "", `{"keyword": "김"}`: "", `{"statusCodes": ["🧴"]}`: "",
+			`{"statusCodes": ["🧴", "1206", "한국"]}`: "2", `{"statusCodes": ["🧴", "1206"], "partnerId": 1}`: "2",
 		} {
 			if got := x.campaigns(input); got != want {
 				t.Errorf("%s: search_campaigns %s answers %q, want %q", set, input, got, want)
@@ -214,8 +226,10 @@ func TestDecimals(t *testing.T) {
 
 // TestBigIDs answers an id that a double cannot hold as a string.
 func TestBigIDs(t *testing.T) {
-	x := serve(t, `INSERT INTO partner VALUES (9007199254740992, 'a', NULL, 'KR', '2020-01-01'), (9007199254740993, 'b', NULL, 'KR', '2020-01-01')`)
-	for id, want := range map[string]string{"9007199254740992": `{"partner_id":9007199254740992,`, "9007199254740993": `{"partner_id":"9007199254740993",`} {
+	x := serve(t, `INSERT INTO partner VALUES (9007199254740992, 'a', NULL, 'KR', '2020-01-01'), (9007199254740993, 'b', NULL, 'KR', `+
+		`'2020-01-01')`)
+	for id, want := range map[string]string{"9007199254740992": `{"partner_id":9007199254740992,`,
+		"9007199254740993": `{"partner_id":"9007199254740993",`} {
 		r, err := x.raw(t.Context(), "search_partner_contacts", `{"partnerId": `+id+`}`)
 		if err != nil || !strings.HasPrefix(string(r.Data), `{"partner":`+want) {
 			t.Errorf("%s: %s, %v", id, r.Data, err)

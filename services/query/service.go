@@ -2,15 +2,16 @@
 // only ever reads: nine tools, all of them here. It refuses to write anywhere but
 // the audit log, and to show an e-mail address that its owner has not verified.
 //
-// The domain files (category.go, brand.go, campaign.go, contact.go, table.go) hold
-// the records and their rules; the SQL is in package mysql, beside the method that
-// runs it.
+// The domain files (category.go, brand.go, campaign.go, table.go) hold the records and their rules. The SQL of the
+// fixed reads is in package mysql, beside the method that runs it. A statement of a caller's passes the allow-list of
+// package sqlguard and the bulkhead, which limits how many run at once, before package statements runs it.
 package query
 
 import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -268,3 +269,23 @@ func date(text string) (time.Time, error) {
 	t, err := schema.ParseISODate(text)
 	return t.UTC(), err
 }
+
+// ID is a primary key of the source: a JSON number, and a string where a number
+// would lose digits in a reader that has only doubles (beyond 2^53).
+type ID int64
+
+const exact = 1 << 53
+
+// MarshalJSON implements json.Marshaler.
+func (id ID) MarshalJSON() ([]byte, error) {
+	b := make([]byte, 0, 22)
+	if id >= -exact && id <= exact {
+		return strconv.AppendInt(b, int64(id), 10), nil
+	}
+	b = strconv.AppendInt(append(b, '"'), int64(id), 10)
+	return append(b, '"'), nil
+}
+
+// DateTime is a DATETIME of the source as it stands there: 2026-01-31T09:00:00,
+// without a zone.
+type DateTime string

@@ -12,6 +12,8 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/mysql/server"
+	"hub.internal/services/query/mysql/statements"
 	"hub.internal/services/query/sqlguard"
 )
 
@@ -32,26 +34,38 @@ var (
 	}
 	refusedLeaves = []string{
 		"SELECT @a := 'secret of A'", "SELECT 'secret of A' INTO @a", "SET @a = 1", "SELECT LAST_INSERT_ID(77)", "SELECT GET_LOCK('a', 0)",
-		"CREATE TEMPORARY TABLE left_by_a (a INT)", "PREPARE left_by_a FROM 'SELECT 1'", "SET profiling = 1", "SET optimizer_trace = 'enabled=on'",
-		"SET sql_select_limit = 1", "SET max_statement_time = 0", "SET NAMES latin1", "SET time_zone = '+09:00'", "SET SESSION TRANSACTION READ WRITE", "SET rand_seed1 = 1",
-		"SET STATEMENT sql_mode = '' FOR SELECT 1", "SET ROLE x", "USE information_schema", "HANDLER partner OPEN", "SELECT NEXTVAL(s)", "BEGIN", "SAVEPOINT a", "DECLARE a INT",
+		"CREATE TEMPORARY TABLE left_by_a (a INT)", "PREPARE left_by_a FROM 'SELECT 1'", "SET profiling = 1",
+		"SET optimizer_trace = 'enabled=on'",
+		"SET sql_select_limit = 1", "SET max_statement_time = 0", "SET NAMES latin1", "SET time_zone = '+09:00'",
+		"SET SESSION TRANSACTION READ WRITE", "SET rand_seed1 = 1",
+		"SET STATEMENT sql_mode = '' FOR SELECT 1", "SET ROLE x", "USE information_schema", "HANDLER partner OPEN", "SELECT NEXTVAL(s)",
+		"BEGIN", "SAVEPOINT a", "DECLARE a INT",
 		"SELECT /*+ SET_VAR(sql_mode='') */ 1", "SELECT name FROM partner LOCK IN SHARE MODE",
 	}
 	looks = []string{
 		"SELECT @a, @`a`, @A", "SELECT LAST_INSERT_ID()", "SELECT RAND(77)", "SELECT DATABASE(), CURRENT_USER(), CHARSET('a'), COLLATION('a')",
-		"SELECT @@sql_mode, @@time_zone, @@tx_isolation, @@tx_read_only, @@sql_select_limit, @@max_statement_time, @@autocommit, @@in_transaction, @@group_concat_max_len, @@optimizer_switch",
-		"SELECT @@character_set_client, @@character_set_connection, @@character_set_results, @@collation_connection, @@lc_time_names, @@max_recursive_iterations",
-		"SHOW VARIABLES", "SHOW SESSION VARIABLES LIKE '%seed%'", "SHOW LOCAL VARIABLES WHERE Variable_name LIKE '%count' OR Variable_name IN ('identity', 'timestamp', 'insert_id')",
-		"SHOW STATUS LIKE 'Last_query_cost'", "SHOW GLOBAL STATUS LIKE 'Last_query_cost'", "SHOW STATUS WHERE Variable_name = 'Last_query_cost' -- the end",
+		"SELECT @@sql_mode, @@time_zone, @@tx_isolation, @@tx_read_only, @@sql_select_limit, @@max_statement_time, @@autocommit, " +
+			"@@in_transaction, @@group_concat_max_len, @@optimizer_switch",
+		"SELECT @@character_set_client, @@character_set_connection, @@character_set_results, @@collation_connection, @@lc_time_names, " +
+			"@@max_recursive_iterations",
+		"SHOW VARIABLES", "SHOW SESSION VARIABLES LIKE '%seed%'",
+		"SHOW LOCAL VARIABLES WHERE Variable_name LIKE '%count' OR Variable_name IN ('identity', 'timestamp', 'insert_id')",
+		"SHOW STATUS LIKE 'Last_query_cost'", "SHOW GLOBAL STATUS LIKE 'Last_query_cost'",
+		"SHOW STATUS WHERE Variable_name = 'Last_query_cost' -- the end",
 		"SHOW TABLES LIKE 'left%'", "SELECT table_name FROM information_schema.tables WHERE table_type = 'TEMPORARY'",
 	}
 	refusedLooks = []string{
-		"SHOW WARNINGS", "SHOW ERRORS", "SHOW COUNT(*) WARNINGS", "SHOW COUNT(*) ERRORS", "SELECT @@warning_count", "SELECT @@error_count", "SELECT @@session.warning_count",
-		"SELECT FOUND_ROWS()", "SELECT ROW_COUNT()", "SELECT @@identity", "SELECT @@last_insert_id", "SELECT @@insert_id", "SELECT @@rand_seed1, @@rand_seed2", "SELECT @@last_gtid",
+		"SHOW WARNINGS", "SHOW ERRORS", "SHOW COUNT(*) WARNINGS", "SHOW COUNT(*) ERRORS", "SELECT @@warning_count", "SELECT @@error_count",
+		"SELECT @@session.warning_count",
+		"SELECT FOUND_ROWS()", "SELECT ROW_COUNT()", "SELECT @@identity", "SELECT @@last_insert_id", "SELECT @@insert_id",
+		"SELECT @@rand_seed1, @@rand_seed2", "SELECT @@last_gtid",
 		"SELECT @@timestamp", "SELECT @@pseudo_thread_id", "SELECT CONNECTION_ID()", "SHOW SESSION STATUS", "SHOW LOCAL STATUS LIKE 'Handler%'",
-		"SELECT * FROM information_schema.SESSION_STATUS", "SELECT * FROM information_schema.SESSION_VARIABLES", "SELECT * FROM information_schema.USER_VARIABLES",
-		"SHOW PROFILES", "SHOW PROFILE FOR QUERY 1", "SELECT * FROM information_schema.PROFILING", "SELECT * FROM information_schema.OPTIMIZER_TRACE", "SELECT * FROM information_schema.PROCESSLIST",
-		"SHOW PROCESSLIST", "SHOW EXPLAIN FOR 1", "EXECUTE left_by_a", "SELECT IS_USED_LOCK('a')", "SELECT IS_FREE_LOCK('a')", "SELECT LASTVAL(s)", "GET DIAGNOSTICS @n = NUMBER", "HANDLER partner READ FIRST",
+		"SELECT * FROM information_schema.SESSION_STATUS", "SELECT * FROM information_schema.SESSION_VARIABLES",
+		"SELECT * FROM information_schema.USER_VARIABLES",
+		"SHOW PROFILES", "SHOW PROFILE FOR QUERY 1", "SELECT * FROM information_schema.PROFILING",
+		"SELECT * FROM information_schema.OPTIMIZER_TRACE", "SELECT * FROM information_schema.PROCESSLIST",
+		"SHOW PROCESSLIST", "SHOW EXPLAIN FOR 1", "EXECUTE left_by_a", "SELECT IS_USED_LOCK('a')", "SELECT IS_FREE_LOCK('a')",
+		"SELECT LASTVAL(s)", "GET DIAGNOSTICS @n = NUMBER", "HANDLER partner READ FIRST",
 		"SHOW OPEN TABLES", "SHOW TRANSACTION",
 	}
 )
@@ -125,7 +139,8 @@ func (f *sqlFixture) connections(t testing.TB) (ids []string) {
 	if err := f.admin.QueryRowContext(t.Context(), "SELECT DATABASE(), SUBSTRING_INDEX(USER(), '@', 1)").Scan(&database, &owner); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := m.QueryContext(t.Context(), "SELECT id FROM information_schema.PROCESSLIST WHERE db = ? AND user <> ?", database, owner) //nolint:rowserrcheck // a list that is short fails the test all the same
+	const others = "SELECT id FROM information_schema.PROCESSLIST WHERE db = ? AND user <> ?"
+	rows, err := m.QueryContext(t.Context(), others, database, owner) //nolint:rowserrcheck // a list that is short fails the test all the same
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +171,8 @@ func TestStoredFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	reader, _, _ := strings.Cut(readerDSN, ":")
-	for _, q := range []string{"CREATE FUNCTION f_vat(x DECIMAL(10,2)) RETURNS DECIMAL(10,2) RETURN x * 1.2", "CREATE FUNCTION f_other() RETURNS INT RETURN 1"} {
+	for _, q := range []string{"CREATE FUNCTION f_vat(x DECIMAL(10,2)) RETURNS DECIMAL(10,2) RETURN x * 1.2",
+		"CREATE FUNCTION f_other() RETURNS INT RETURN 1"} {
 		if _, err := admin.ExecContext(t.Context(), q); err != nil {
 			t.Fatal(err)
 		}
@@ -169,12 +185,12 @@ func TestStoredFunctions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		source, err := mysql.Open(readerDSN, mysql.Options{Functions: functions})
+		source, err := mysql.Open(readerDSN, server.Options{Functions: functions})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { source.Close() })
-		r := mysql.NewReader(source, mysql.ReaderOptions{})
+		r := statements.NewReader(source.Server, statements.ReaderOptions{})
 		t.Cleanup(func() { r.Close() })
 		return query.New(query.Config{Source: source, Reader: r, Audit: quiet{}, Guard: guard})
 	}

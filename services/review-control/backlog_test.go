@@ -13,6 +13,7 @@ import (
 	"hub.internal/pkg/service"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/backlog"
+	"hub.internal/services/review-control/mailer"
 )
 
 // TestBacklog tells admin, and nobody else, what waits and what went wrong lately.
@@ -20,7 +21,8 @@ func TestBacklog(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	mux, quiet := http.NewServeMux(), slog.New(slog.DiscardHandler)
-	service.Operations(hop.Server{Mux: mux, Keys: callertest.Keys(t, "review-control", "admin", "authoring"), Logger: quiet}, backlog.Operations(h.store)...)
+	service.Operations(hop.Server{Mux: mux, Keys: callertest.Keys(t, "review-control", "admin", "authoring"), Logger: quiet},
+		backlog.Operations(h.store)...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	ask := remote.Operation[backlog.Request, backlog.Response]{Path: backlog.Path, Repeatable: true}
@@ -48,13 +50,14 @@ func TestBacklog(t *testing.T) {
 	h.exec(`UPDATE review_control.reviews SET status = 'cancelled'`)
 	sent := h.approved(3)
 	wants("approved", lately, backlog.Response{ToSend: 3})
-	for index, answers := range [][]answer{nil, {sending(reviewcontrol.Never)}, {sending(reviewcontrol.Perhaps)}} {
+	for index, answers := range [][]answer{nil, {sending(mailer.Never)}, {sending(mailer.Perhaps)}} {
 		h.sender.to(h.target(sent, index).ToEmail, answers...)
 		h.deliver(sent, index)
 	}
 	wants("sent, or not", lately, backlog.Response{Failed: 1, Unknown: 1})
 	wants("since later", time.Now().Add(time.Hour), backlog.Response{})
-	if got, err := ask.Call(t.Context(), h.remote("review-control", server.URL, callertest.Keys(t, "authoring")), backlog.Request{}); err == nil {
+	if got, err := ask.Call(t.Context(), h.remote("review-control", server.URL, callertest.Keys(t, "authoring")),
+		backlog.Request{}); err == nil {
 		t.Errorf("authoring is told %+v", got)
 	}
 }

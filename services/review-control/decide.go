@@ -3,14 +3,30 @@ package reviewcontrol
 import (
 	"context"
 	"slices"
-	"strings"
 
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 )
 
 // MaxNote bounds a note or a reason, in characters.
 const MaxNote = 2000
+
+// DecisionStore changes reviews, one change after the other.
+type DecisionStore interface {
+	// Update locks a review, hands it over with the targets of the indexes, and commits the steps that the function
+	// makes, with the jobs that follow.
+	Update(ctx context.Context, id ID, indexes []int, change func(*Transaction) error) (Review, error)
+	// UpdateAction is Update with those targets whose newest decision is a part of the action, and with
+	// the decisions that held before those.
+	UpdateAction(ctx context.Context, id ID, action int, change func(*Transaction) error) (Review, error)
+	// LastAction returns the newest action on a draft of which something is left: a reviewer's, or
+	// anybody's when by is empty.
+	LastAction(ctx context.Context, id ID, by string) (Action, bool, error)
+	// Record keeps an audit row of what was done elsewhere.
+	Record(ctx context.Context, entry audit.Entry) error
+}
 
 // Decide records a reviewer's decision on a target whose mail was shown to them.
 //
@@ -30,11 +46,11 @@ func (s *Service) Decide(ctx context.Context, by Reviewer, id ID, shown Shown, j
 		return Review{}, err
 	}
 	at, changed := s.now(), false
-	r, err = s.c.Store.Update(ctx, id, []int{shown.Index}, func(u *Unit) (err error) {
-		d := Decision{Choice: j.Choice, Reason: j.Reason, By: by.Email, At: &at, Note: j.Note, Hash: shown.Hash, Action: u.Review.Actions + 1}
-		if changed, err = u.Review.decide(&u.Targets[0], d, shown.Revision); changed {
-			u.Review.Actions++
-			u.Review.leave(s.c.SendDelay)
+	r, err = s.c.Store.Update(ctx, id, []int{shown.Index}, func(tx *Transaction) (err error) {
+		d := Decision{Choice: j.Choice, Reason: j.Reason, By: by.Email, At: &at, Note: j.Note, Hash: shown.Hash, Action: tx.Review.Actions + 1}
+		if changed, err = tx.decide(&tx.Targets[0], d, shown.Revision); changed {
+			tx.Review.Actions++
+			tx.leave(s.c.SendDelay)
 		}
 		detail := map[string]any{
 			"draft_id": id.String(), "index": shown.Index, "choice": j.Choice, "note": j.Note, "hash": shown.Hash, "changed": changed,
@@ -43,11 +59,11 @@ func (s *Service) Decide(ctx context.Context, by Reviewer, id ID, shown Shown, j
 			detail["reason"] = j.Reason
 		}
 		entry := s.entry(ctx, "review.decide", 1, detail)
-		u.Entry = &entry
+		tx.Entry = &entry
 		return err
 	})
 	if err == nil && changed {
-		s.metrics.decided(ctx, j.Choice, 1)
+		s.metrics.Decided(ctx, string(j.Choice), 1)
 	}
 	return r, err
 }
@@ -63,7 +79,7 @@ func (j Judgement) check() (Judgement, error) {
 		return j, fault.New(fault.Validation, "%q is no reason to reject a mail for; there are %q.", j.Reason, Reasons())
 	}
 	var err error
-	j.Note, err = prose("note", j.Note, false)
+	j.Note, err = schema.Note("note", j.Note, MaxNote, false)
 	return j, err
 }
 
@@ -80,24 +96,24 @@ func (s *Service) Undo(ctx context.Context, by Reviewer, id ID, action int) (und
 	if action < 1 || action > r.Actions {
 		return 0, Review{}, fault.New(fault.NotFound, "The review of draft %s has no action %d.", id, action)
 	}
-	r, err = s.c.Store.UpdateAction(ctx, id, action, func(u *Unit) error {
-		from := u.Review.Status
-		if err := u.Review.undo(u.Targets, u.Earlier, by); err != nil {
+	r, err = s.c.Store.UpdateAction(ctx, id, action, func(tx *Transaction) error {
+		from := tx.Review.Status
+		if err := tx.undo(tx.Targets, tx.Earlier, by); err != nil {
 			return err
 		}
-		indexes := make([]int, len(u.Targets))
-		for i, t := range u.Targets {
+		indexes := make([]int, len(tx.Targets))
+		for i, t := range tx.Targets {
 			indexes[i] = t.Index
 		}
 		undone = len(indexes)
 		entry := s.entry(ctx, "review.undo", undone, map[string]any{"draft_id": id.String(), "action": action, "indexes": indexes, "from": from})
-		u.Entry = &entry
+		tx.Entry = &entry
 		return nil
 	})
 	if err != nil {
 		return 0, Review{}, err
 	}
-	s.metrics.undone(ctx, undone)
+	s.metrics.Undone(ctx, undone)
 	return undone, r, nil
 }
 
@@ -142,39 +158,39 @@ func (s *Service) approveTogether(ctx context.Context, by Reviewer, id ID, shown
 		return 0, Review{}, err
 	}
 	at := s.now()
-	r, err = s.c.Store.Update(ctx, id, indexes, func(u *Unit) error {
+	r, err = s.c.Store.Update(ctx, id, indexes, func(tx *Transaction) error {
 		approved = 0
 		done := []int{}
-		for i := range u.Targets {
-			t := &u.Targets[i]
+		for i := range tx.Targets {
+			t := &tx.Targets[i]
 			if t.Decision.Choice != Pending {
 				continue
 			}
-			d := Decision{Choice: Approve, By: by.Email, At: &at, Hash: shown[i].Hash, Action: u.Review.Actions + 1}
-			if _, err := u.Review.decide(t, d, t.Decision.Revision); err != nil {
+			d := Decision{Choice: Approve, By: by.Email, At: &at, Hash: shown[i].Hash, Action: tx.Review.Actions + 1}
+			if _, err := tx.decide(t, d, t.Decision.Revision); err != nil {
 				return err
 			}
 			done = append(done, t.Index)
 		}
 		if approved = len(done); approved > 0 {
-			u.Review.Actions++
-			u.Review.leave(s.c.SendDelay)
+			tx.Review.Actions++
+			tx.leave(s.c.SendDelay)
 		}
 		detail["draft_id"], detail["indexes"], detail["choice"] = id.String(), done, Approve
 		entry := s.entry(ctx, "review.decide", approved, detail)
-		u.Entry = &entry
+		tx.Entry = &entry
 		return nil
 	})
 	if err != nil {
 		return 0, Review{}, err
 	}
-	s.metrics.decided(ctx, Approve, approved)
+	s.metrics.Decided(ctx, string(Approve), approved)
 	return approved, r, nil
 }
 
 // mayDecide judges the reviewer before anything else is read.
 func (s *Service) mayDecide(ctx context.Context, by Reviewer, id ID) (Review, error) {
-	if err := person(ctx); err != nil {
+	if err := caller.RequirePerson(ctx); err != nil {
 		return Review{}, err
 	}
 	r, err := s.c.Store.Review(ctx, id)
@@ -221,20 +237,20 @@ func (s *Service) isShown(ctx context.Context, r Review, shown []Shown) ([]Targe
 // Cancel ends a draft that is not on its way yet, for good. E_SCOPE for anybody but a
 // person, E_NOT_FOUND, E_CONFLICT when it is too late.
 func (s *Service) Cancel(ctx context.Context, by Reviewer, id ID, note string) error {
-	note, err := prose("note", note, false)
+	note, err := schema.Note("note", note, MaxNote, false)
 	if err != nil {
 		return err
 	}
-	if err := person(ctx); err != nil {
+	if err := caller.RequirePerson(ctx); err != nil {
 		return err
 	}
 	detail := map[string]any{"draft_id": id.String(), "note": note}
 	at := s.now()
-	_, err = s.c.Store.Update(ctx, id, nil, func(u *Unit) error {
-		detail["from"] = u.Review.Status
+	_, err = s.c.Store.Update(ctx, id, nil, func(tx *Transaction) error {
+		detail["from"] = tx.Review.Status
 		entry := s.entry(ctx, "review.cancel", 1, detail)
-		u.Entry = &entry
-		return u.Review.cancel(by.Email, at)
+		tx.Entry = &entry
+		return tx.cancel(by.Email, at)
 	})
 	if !fault.Is(err, fault.NotFound) {
 		return err
@@ -262,16 +278,4 @@ func (s *Service) cancelDrafted(ctx context.Context, id ID, detail map[string]an
 	}
 	detail["from"] = Drafted
 	return s.c.Store.Record(ctx, s.entry(ctx, "review.cancel", 1, detail))
-}
-
-// prose is a note or a reason, trimmed; needed refuses an empty one.
-func prose(name, text string, needed bool) (string, error) {
-	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
-	var v schema.Violations
-	if text == "" && needed {
-		v.Add("/"+name, "required", "is required")
-	}
-	v.Prose("/"+name, text)
-	v.Length("/"+name, text, MaxNote)
-	return text, v.Err()
 }

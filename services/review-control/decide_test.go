@@ -16,7 +16,8 @@ func TestDecide(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	id := h.queued(3)
-	decide := func(by reviewcontrol.Reviewer, shown reviewcontrol.Shown, choice reviewcontrol.Choice, note string) (reviewcontrol.Review, error) {
+	decide := func(by reviewcontrol.Reviewer, shown reviewcontrol.Shown, choice reviewcontrol.Choice, note string) (reviewcontrol.Review,
+		error) {
 		return h.service.Decide(signedIn(t.Context(), by), by, id, shown, reviewcontrol.Judgement{Choice: choice, Note: note})
 	}
 	fresh := h.shown(id, 0)
@@ -25,7 +26,8 @@ func TestDecide(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	d := h.target(id, 0).Decision
-	if d.Choice != reviewcontrol.Approve || d.By != ada.Email || !d.At.Equal(h.clock.Now()) || d.Note != "looks\ngood" || d.Hash != fresh.Hash || d.Revision != 1 {
+	if d.Choice != reviewcontrol.Approve || d.By != ada.Email || !d.At.Equal(h.clock.Now()) || d.Note != "looks\ngood" ||
+		d.Hash != fresh.Hash || d.Revision != 1 {
 		t.Errorf("%+v", d)
 	}
 	// The same again, by whoever and from however old a page, is the same.
@@ -45,7 +47,8 @@ func TestDecide(t *testing.T) {
 		t.Error(message)
 	}
 	h.clock.Advance(time.Minute)
-	if r, err = decide(ben, h.shown(id, 0), reviewcontrol.Reject, "no"); err != nil || r.Counts != (reviewcontrol.Counts{Pending: 2, Rejected: 1}) {
+	if r, err = decide(ben, h.shown(id, 0), reviewcontrol.Reject, "no"); err != nil ||
+		r.Counts != (reviewcontrol.Counts{Pending: 2, Rejected: 1}) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	// Another note on the same choice is kept, from however old a page.
@@ -53,7 +56,8 @@ func TestDecide(t *testing.T) {
 		t.Error(err)
 	}
 	history, err := h.service.History(t.Context(), id, 0)
-	if err != nil || len(history) != 3 || history[0].Note != "no, and why" || history[0].Revision != 3 || history[2].By != ada.Email || history[2].Choice != reviewcontrol.Approve {
+	if err != nil || len(history) != 3 || history[0].Note != "no, and why" || history[0].Revision != 3 || history[2].By != ada.Email ||
+		history[2].Choice != reviewcontrol.Approve {
 		t.Errorf("%+v, %v", history, err)
 	}
 	// What cannot be decided.
@@ -81,11 +85,13 @@ func TestDecide(t *testing.T) {
 		t.Error(err)
 	}
 	// A draft that authoring has and nobody queued, and one that nobody has.
-	_, err = h.service.Decide(signedIn(t.Context(), ada), ada, h.authoring.draft(1), shown, reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
+	_, err = h.service.Decide(signedIn(t.Context(), ada), ada, h.authoring.draft(1), shown,
+		reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
 	wants(t, err, fault.Conflict)
 	_, err = h.service.Decide(signedIn(t.Context(), ada), ada, 999, shown, reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
 	wants(t, err, fault.NotFound)
-	if n := one[int](h, `SELECT count(*) FROM audit.calls WHERE tool = 'review.decide' AND request_id = 'req_2' AND external_user_id IN ('usr_ada', 'usr_ben') AND detail ->> 'draft_id' = $1`, id.String()); n != 6 {
+	if n := one[int](h, `SELECT count(*) FROM audit.calls WHERE tool = 'review.decide' AND request_id = 'req_2' `+
+		`AND external_user_id IN ('usr_ada', 'usr_ben') AND detail ->> 'draft_id' = $1`, id.String()); n != 6 {
 		t.Errorf("%d audit rows", n)
 	}
 }
@@ -106,14 +112,16 @@ func TestFourEyes(t *testing.T) {
 		}
 		shown := h.shown(id, 0)
 		for _, choice := range []reviewcontrol.Choice{reviewcontrol.Approve, reviewcontrol.Reject} {
-			if _, err := h.service.Decide(signedIn(t.Context(), ada), ada, id, shown, reviewcontrol.Judgement{Choice: choice}); code(err) != fault.Scope {
+			if _, err := h.service.Decide(signedIn(t.Context(), ada), ada, id, shown,
+				reviewcontrol.Judgement{Choice: choice}); code(err) != fault.Scope {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 		if _, _, err := h.service.ApproveShown(signedIn(t.Context(), ada), ada, id, []reviewcontrol.Shown{shown}); code(err) != fault.Scope {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := h.service.Decide(signedIn(t.Context(), ben), ben, id, shown, reviewcontrol.Judgement{Choice: reviewcontrol.Approve}); err != nil {
+		if _, err := h.service.Decide(signedIn(t.Context(), ben), ben, id, shown,
+			reviewcontrol.Judgement{Choice: reviewcontrol.Approve}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -229,7 +237,8 @@ func TestCancel(t *testing.T) {
 			t.Errorf("draft %s is %s", id, s)
 		}
 	}
-	if again := h.deliver(approved, 0); again != 0 || len(h.sender.mails()) != 0 || h.target(approved, 0).Delivery.State != reviewcontrol.NotDue {
+	if again := h.deliver(approved, 0); again != 0 || len(h.sender.mails()) != 0 ||
+		h.target(approved, 0).Delivery.State != reviewcontrol.NotDue {
 		t.Errorf("%+v", h.target(approved, 0))
 	}
 	h.deliver(attempted, 0)
@@ -243,7 +252,8 @@ func TestCancel(t *testing.T) {
 	if d := details(t, cancel(attempted)); d["from"] != "approved" || d["to"] != "cancelled" {
 		t.Errorf("%v", d)
 	}
-	if from := one[string](h, `SELECT string_agg(detail ->> 'from', ' ' ORDER BY detail ->> 'from') FROM audit.calls WHERE tool = 'review.cancel' AND detail ->> 'note' = 'not now'`); from != "approved draft in_review" {
+	if from := one[string](h, `SELECT string_agg(detail ->> 'from', ' ' ORDER BY detail ->> 'from') FROM audit.calls `+
+		`WHERE tool = 'review.cancel' AND detail ->> 'note' = 'not now'`); from != "approved draft in_review" {
 		t.Errorf("cancelled from %s", from)
 	}
 }
@@ -262,7 +272,8 @@ func TestCancelRacesWithTheFirstMail(t *testing.T) {
 		wg.Wait()
 		sent := len(h.sender.mails()) - before
 		r := h.review(id)
-		if (cancelled == nil) != (sent == 0) || (cancelled == nil) != (r.Status == reviewcontrol.Cancelled) || cancelled != nil && r.Status != reviewcontrol.Sent {
+		if (cancelled == nil) != (sent == 0) || (cancelled == nil) != (r.Status == reviewcontrol.Cancelled) || cancelled != nil &&
+			r.Status != reviewcontrol.Sent {
 			t.Errorf("%v, %d sent, %+v", cancelled, sent, r)
 		}
 	}
@@ -293,7 +304,8 @@ func TestDraftsAndTargets(t *testing.T) {
 	if got, want := strings.Join(seen, " "), "4:draft:5/5:false 3:in_review:4/4:true 2:in_review:2/4:true 1:in_review:4/4:true"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
-	if page, err := h.service.Drafts(t.Context(), reviewcontrol.DraftFilter{Status: reviewcontrol.Drafted}); err != nil || len(page.Drafts) != 1 || page.Drafts[0].ID != plain {
+	if page, err := h.service.Drafts(t.Context(), reviewcontrol.DraftFilter{Status: reviewcontrol.Drafted}); err != nil ||
+		len(page.Drafts) != 1 || page.Drafts[0].ID != plain {
 		t.Errorf("%+v, %v", page, err)
 	}
 	targets := func(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (indexes []int) {

@@ -8,11 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
 	"strconv"
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/services/review-control/mailer"
+	"hub.internal/services/review-control/suppression"
 )
 
 const (
@@ -25,6 +26,21 @@ const (
 	// WaitInLine is how near a mail's turn has to be for its job to wait for it.
 	WaitInLine = 10 * time.Second
 )
+
+// DeliveryStore keeps the line of mails that wait, and what authoring knows of reviews.
+type DeliveryStore interface {
+	// Finish makes approved targets wait for their delivery; doing it again changes nothing. While
+	// their review can be undone it does nothing, and tells how long to wait.
+	Finish(ctx context.Context, id ID, now time.Time) (wait time.Duration, err error)
+	// Turn gives a target's mail its place in the line of all mails, one each interval; it
+	// keeps those that are further away than near. It is false when there is nothing to send.
+	Turn(ctx context.Context, id ID, index int, now time.Time, interval, near time.Duration) (time.Time, bool, error)
+	// TakeSync returns a review whose changes authoring may not have heard of, with how many of its targets are rejected
+	// for which reason; changes that come later ask for another job. Synced keeps what authoring knows, Unsynced that it does not.
+	TakeSync(ctx context.Context, id ID) (Review, map[Reason]int, error)
+	Synced(ctx context.Context, id ID, version int64) error
+	Unsynced(ctx context.Context, id ID) error
+}
 
 // Lease is how long a mail that is being handed over belongs to who began it.
 func (s *Service) Lease() time.Duration { return 2*s.c.SendTimeout + recordFor + 15*time.Second }
@@ -40,12 +56,12 @@ func (s *Service) Turn(ctx context.Context, id ID, index int) (at time.Time, due
 // Abandon records that a hand-over broke off without an outcome: whoever was in it has died.
 func (s *Service) Abandon(ctx context.Context, id ID, index int) error {
 	unknown := false
-	_, err := s.c.Store.Update(itself(ctx), id, []int{index}, func(u *Unit) (err error) {
-		unknown, err = u.Review.abandon(&u.Targets[0], s.now())
+	_, err := s.c.Store.Update(itself(ctx), id, []int{index}, func(tx *Transaction) (err error) {
+		unknown, err = tx.abandon(&tx.Targets[0], s.now())
 		return err
 	})
 	if err == nil && unknown {
-		s.metrics.delivered(ctx, Unknown)
+		s.metrics.Delivered(ctx, string(Unknown))
 	}
 	return err
 }
@@ -86,8 +102,8 @@ func (s *Service) Deliver(ctx context.Context, id ID, index int) (again time.Dur
 		begun = err == nil
 		return err
 	})
-	s.metrics.handedOver(ctx, time.Since(start))
-	var sent *SendError
+	s.metrics.HandedOver(ctx, time.Since(start))
+	var sent *mailer.SendError
 	switch {
 	case errors.Is(err, errStopped):
 		return again, nil
@@ -96,13 +112,13 @@ func (s *Service) Deliver(ctx context.Context, id ID, index int) (again time.Dur
 			return 0, err
 		}
 		// Not one of the sender's own errors, so nothing is known of the mail.
-		sent = &SendError{Verdict: Perhaps, Reason: "The hand-over broke off.", Cause: err}
+		sent = &mailer.SendError{Verdict: mailer.Perhaps, Reason: "The hand-over broke off.", Cause: err}
 	}
 	return s.record(ctx, r, t, attempt, begun, sent)
 }
 
 // From is the mailbox that recipients see: the draft's own, or Hub's under the draft's name.
-func (s *Service) From(draft Address) Address {
+func (s *Service) From(draft mailer.Address) mailer.Address {
 	from := s.c.From
 	if draft.Name != "" {
 		from.Name = draft.Name
@@ -118,62 +134,62 @@ var errChanged = errors.New("content changed after approval")
 
 // message is the mail of a target, if it is the one that was approved: rendered again from what
 // authoring has now, and held to the decision as it is handed over.
-func (s *Service) message(ctx context.Context, r Review, t Target) (Message, error) {
+func (s *Service) message(ctx context.Context, r Review, t Target) (mailer.Message, error) {
 	var random [16]byte
 	_, _ = rand.Read(random[:]) // it never fails
-	m := Message{Date: s.now(), Unsubscribe: s.c.PublicURL + "/unsubscribe/" + base64.RawURLEncoding.EncodeToString(t.Token)}
+	m := mailer.Message{Date: s.now(), Unsubscribe: s.c.PublicURL + "/unsubscribe/" + base64.RawURLEncoding.EncodeToString(t.Token)}
 	err := s.renderings(ctx, r, []Target{t}, func(v TargetView) error {
 		m.Content = v.Rendering.Content
 		return nil
 	})
-	m.ID = hex.EncodeToString(random[:]) + "@" + EmailDomain(m.From.Email)
+	m.ID = hex.EncodeToString(random[:]) + "@" + suppression.Domain(m.From.Email)
 	switch {
 	case fault.Is(err, fault.NotFound):
-		return Message{}, fmt.Errorf("%w: %w", errChanged, err)
+		return mailer.Message{}, fmt.Errorf("%w: %w", errChanged, err)
 	case err != nil:
-		return Message{}, err
+		return mailer.Message{}, err
 	case !t.Decision.approves(m.Content):
-		return Message{}, fmt.Errorf("%w: %s was approved, and it is %s", errChanged, t.Decision.Hash, m.Hash())
+		return mailer.Message{}, fmt.Errorf("%w: %s was approved, and it is %s", errChanged, t.Decision.Hash, m.Hash())
 	}
 	return m, nil
 }
 
 // approves tells that the decision lets the content leave.
-func (d Decision) approves(c Content) bool { return d.Choice == Approve && d.Hash == c.Hash() }
+func (d Decision) approves(c mailer.Content) bool { return d.Choice == Approve && d.Hash == c.Hash() }
 
 // refuse ends a mail that is not the one that was approved, for everybody to see.
 func (s *Service) refuse(ctx context.Context, id ID, index int, why error) error {
 	refused := false
-	_, err := s.c.Store.Update(ctx, id, []int{index}, func(u *Unit) (err error) {
-		if refused, err = u.Review.refuse(&u.Targets[0], s.now()); refused {
+	_, err := s.c.Store.Update(ctx, id, []int{index}, func(tx *Transaction) (err error) {
+		if refused, err = tx.refuse(&tx.Targets[0], s.now()); refused {
 			entry := s.entry(ctx, "review.refuse", 1, map[string]any{"draft_id": id.String(), "index": index, "reason": why.Error()})
 			entry.Outcome = string(fault.Conflict)
-			u.Entry = &entry
+			tx.Entry = &entry
 		}
 		return err
 	})
 	if err == nil && refused {
-		s.metrics.delivered(ctx, Changed)
+		s.metrics.Delivered(ctx, string(Changed))
 		s.c.Logger.WarnContext(ctx, "a mail was not sent: it is not the one that was approved", "draft_id", id, "index", index, "reason", why)
 	}
 	return err
 }
 
 // begin is the record before the hand-over: whoever commits it is the only one to send.
-func (s *Service) begin(ctx context.Context, id ID, index int, m Message) (attempt int, again time.Duration, err error) {
+func (s *Service) begin(ctx context.Context, id ID, index int, m mailer.Message) (attempt int, again time.Duration, err error) {
 	begun := false
 	var outcome DeliveryState
-	_, err = s.c.Store.Update(ctx, id, []int{index}, func(u *Unit) error {
-		t := &u.Targets[0]
+	_, err = s.c.Store.Update(ctx, id, []int{index}, func(tx *Transaction) error {
+		t := &tx.Targets[0]
 		if !t.Decision.approves(m.Content) { // it was decided on again
 			again = time.Second
 			return nil
 		}
-		listed, err := u.Listed(t.ToEmail)
+		listed, err := tx.IsListed(t.ToEmail)
 		if err != nil {
 			return err
 		}
-		if begun, again, err = u.Review.begin(t, listed, s.now(), s.Lease()); begun {
+		if begun, again, err = tx.begin(t, listed, s.now(), s.Lease()); begun {
 			t.Delivery.MessageID = m.ID
 		}
 		attempt, outcome = t.Delivery.Attempts, t.Delivery.State
@@ -185,14 +201,14 @@ func (s *Service) begin(ctx context.Context, id ID, index int, m Message) (attem
 	case begun:
 		return attempt, 0, nil
 	case again == 0 && (outcome == Suppressed || outcome == Unknown):
-		s.metrics.delivered(ctx, outcome)
+		s.metrics.Delivered(ctx, string(outcome))
 	}
 	return attempt, again, errStopped
 }
 
 // record keeps the outcome of a hand-over. It goes on trying while the store is away: who
 // finds the mail without an outcome can only call it lost.
-func (s *Service) record(ctx context.Context, r Review, t Target, attempt int, begun bool, sent *SendError) (
+func (s *Service) record(ctx context.Context, r Review, t Target, attempt int, begun bool, sent *mailer.SendError) (
 	again time.Duration, err error) {
 	recording, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordFor)
 	defer cancel()
@@ -205,10 +221,10 @@ func (s *Service) record(ctx context.Context, r Review, t Target, attempt int, b
 	})()
 	var outcome DeliveryState
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		_, err = s.c.Store.Update(recording, r.DraftID, []int{t.Index}, func(u *Unit) (err error) {
-			before := u.Targets[0].Delivery.State
-			again, err = u.Review.record(&u.Targets[0], attempt, begun, sent, s.now(), s.c.Pace)
-			if outcome = u.Targets[0].Delivery.State; outcome == before && outcome != Queued {
+		_, err = s.c.Store.Update(recording, r.DraftID, []int{t.Index}, func(tx *Transaction) (err error) {
+			before := tx.Targets[0].Delivery.State
+			again, err = tx.record(&tx.Targets[0], attempt, begun, sent, s.now(), s.c.Pace)
+			if outcome = tx.Targets[0].Delivery.State; outcome == before && outcome != Queued {
 				outcome = NotDue
 			}
 			return err
@@ -227,21 +243,13 @@ func (s *Service) record(ctx context.Context, r Review, t Target, attempt int, b
 		return 0, err
 	}
 	if outcome != NotDue {
-		s.metrics.delivered(ctx, outcome)
+		s.metrics.Delivered(ctx, string(outcome))
 	}
 	if sent != nil {
 		s.c.Logger.WarnContext(ctx, "a mail was not handed over", "draft_id", r.DraftID, "index", t.Index, "state", outcome,
 			"again", again, "reason", sent.Reason, "error", sent.Cause)
 	}
-	return jitter(again), nil
-}
-
-// jitter spreads a wait by a fifth to each side.
-func jitter(wait time.Duration) time.Duration {
-	if wait < 10 {
-		return wait
-	}
-	return wait - wait/5 + mathrand.N(2*wait/5)
+	return mailer.Jitter(again), nil
 }
 
 // Finish is the job of an approved draft: its approved targets wait for their delivery. It tells how

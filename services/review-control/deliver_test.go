@@ -12,10 +12,12 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/mailer"
+	"hub.internal/services/review-control/suppression"
 )
 
-func sendError(v reviewcontrol.Verdict) error {
-	return &reviewcontrol.SendError{Verdict: v, Reason: "450 4.2.1 " + string(v)}
+func sendError(v mailer.Verdict) error {
+	return &mailer.SendError{Verdict: v, Reason: "450 4.2.1 " + string(v)}
 }
 
 // TestWholeWay takes a draft from its queueing to its last mail, with the jobs running.
@@ -23,21 +25,27 @@ func TestWholeWay(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(c *reviewcontrol.Config) { c.Now, c.PerMinute = nil, 60_000 })
 	id := h.queued(5)
-	h.exec(`INSERT INTO review_control.suppressions VALUES ('c1-3@partner.example', 'partner.example', 'c1-3@partner.example', '', 'console', 'x', now())`)
-	h.sender.to("C1-2@partner.example", answer{say: sendError(reviewcontrol.Never)})
-	h.sender.to("C1-4@partner.example", answer{say: sendError(reviewcontrol.Perhaps)})
+	h.exec(`INSERT INTO review_control.suppressions VALUES ('c1-3@partner.example', 'partner.example', 'c1-3@partner.example', '', ` +
+		`'console', 'x', now())`)
+	h.sender.to("C1-2@partner.example", answer{say: sendError(mailer.Never)})
+	h.sender.to("C1-4@partner.example", answer{say: sendError(mailer.Perhaps)})
 	h.decide(id, 0, reviewcontrol.Approve)
 	h.decide(id, 1, reviewcontrol.Reject)
 	for _, index := range []int{2, 3, 4} {
 		h.decide(id, index, reviewcontrol.Approve)
 	}
-	h.run(h.service, "the draft is sent", func() bool { return h.authoring.row(id).Status == "sent" && h.authoring.row(id).Delivery["sent"] == 1 })
+	h.run(h.service, "the draft is sent", func() bool {
+		return h.authoring.row(id).Status == "sent" &&
+			h.authoring.row(id).Delivery["sent"] == 1
+	})
 	r := h.review(id)
-	if want := (reviewcontrol.Counts{Approved: 4, Rejected: 1, Sent: 1, Failed: 1, Suppressed: 1, Unknown: 1}); r.Counts != want || r.Status != reviewcontrol.Sent {
+	if want := (reviewcontrol.Counts{Approved: 4, Rejected: 1, Sent: 1, Failed: 1, Suppressed: 1, Unknown: 1}); r.Counts != want ||
+		r.Status != reviewcontrol.Sent {
 		t.Errorf("%+v", r)
 	}
 	row := h.authoring.row(id)
-	if row.Decisions["approved"] != 4 || row.Decisions["rejected"] != 1 || row.Delivery["failed"] != 1 || row.Delivery["unknown"] != 1 || row.Delivery["suppressed"] != 1 || row.ProgressVersion != r.Version {
+	if row.Decisions["approved"] != 4 || row.Decisions["rejected"] != 1 || row.Delivery["failed"] != 1 || row.Delivery["unknown"] != 1 ||
+		row.Delivery["suppressed"] != 1 || row.ProgressVersion != r.Version {
 		t.Errorf("authoring has %+v, we are at version %d", row, r.Version)
 	}
 	for _, m := range h.sender.mails() {
@@ -45,7 +53,8 @@ func TestWholeWay(t *testing.T) {
 		if raw, err := base64.RawURLEncoding.DecodeString(token); !found || err != nil || len(raw) != 16 {
 			t.Errorf("unsubscribe %q", m.Unsubscribe)
 		}
-		if m.From != (reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}) || m.Sender.Email != "hub@hub.example" || !strings.HasSuffix(m.ID, "@hub.example") || m.Text == "" || m.HTML != "" {
+		if m.From != (mailer.Address{Name: "Hub", Email: "hub@hub.example"}) || m.Sender.Email != "hub@hub.example" ||
+			!strings.HasSuffix(m.ID, "@hub.example") || m.Text == "" || m.HTML != "" {
 			t.Errorf("%+v", m)
 		}
 	}
@@ -55,13 +64,13 @@ func TestWholeWay(t *testing.T) {
 	}
 }
 
-func sending(v reviewcontrol.Verdict) answer { return answer{say: sendError(v)} }
+func sending(v mailer.Verdict) answer { return answer{say: sendError(v)} }
 
 // TestOutcomes tries a mail as often as it wants to be tried.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	later, refused := sending(reviewcontrol.Later), answer{refuse: sendError(reviewcontrol.Later)}
+	later, refused := sending(mailer.Later), answer{refuse: sendError(mailer.Later)}
 	for name, c := range map[string]struct {
 		answers  []answer
 		want     reviewcontrol.DeliveryState
@@ -70,12 +79,12 @@ func TestOutcomes(t *testing.T) {
 	}{
 		"taken":                        {nil, reviewcontrol.Delivered, 1, 1},
 		"taken at the third try":       {[]answer{later, later}, reviewcontrol.Delivered, 3, 3},
-		"refused for good":             {[]answer{sending(reviewcontrol.Never)}, reviewcontrol.Failed, 1, 1},
-		"put off, then refused":        {[]answer{later, sending(reviewcontrol.Never)}, reviewcontrol.Failed, 2, 2},
-		"lost":                         {[]answer{sending(reviewcontrol.Perhaps)}, reviewcontrol.Unknown, 1, 1},
+		"refused for good":             {[]answer{sending(mailer.Never)}, reviewcontrol.Failed, 1, 1},
+		"put off, then refused":        {[]answer{later, sending(mailer.Never)}, reviewcontrol.Failed, 2, 2},
+		"lost":                         {[]answer{sending(mailer.Perhaps)}, reviewcontrol.Unknown, 1, 1},
 		"an error of no kind":          {[]answer{{say: errors.New("?")}}, reviewcontrol.Unknown, 1, 1},
 		"nobody there, then taken":     {[]answer{refused, refused, refused}, reviewcontrol.Delivered, 1, 1},
-		"not even asked, and for good": {[]answer{{refuse: sendError(reviewcontrol.Never)}}, reviewcontrol.Failed, 0, 0},
+		"not even asked, and for good": {[]answer{{refuse: sendError(mailer.Never)}}, reviewcontrol.Failed, 0, 0},
 	} {
 		id := h.approved(1)
 		email := h.target(id, 0).ToEmail
@@ -87,14 +96,16 @@ func TestOutcomes(t *testing.T) {
 			if again == 0 {
 				break
 			}
-			if d.State != reviewcontrol.Queued || !strings.Contains(d.Problem, "450") || d.Since == nil || h.review(id).Status != reviewcontrol.Approved {
+			if d.State != reviewcontrol.Queued || !strings.Contains(d.Problem, "450") || d.Since == nil ||
+				h.review(id).Status != reviewcontrol.Approved {
 				t.Errorf("%s: %+v", name, d)
 			}
 			h.clock.Advance(again)
 		}
 		d, r := h.target(id, 0).Delivery, h.review(id)
 		mails := h.sender.mails()[before:]
-		if d.State != c.want || d.Attempts != c.attempts || len(mails) != c.mails || r.Status != reviewcontrol.Sent || r.Attempted != (c.attempts > 0) {
+		if d.State != c.want || d.Attempts != c.attempts || len(mails) != c.mails || r.Status != reviewcontrol.Sent ||
+			r.Attempted != (c.attempts > 0) {
 			t.Errorf("%s: %+v, %d mails, %+v", name, d, len(mails), r)
 		}
 		if c.want == reviewcontrol.Delivered && (d.Problem != "" || d.MessageID != mails[len(mails)-1].ID) {
@@ -114,7 +125,7 @@ func TestGiveUp(t *testing.T) {
 	start := h.clock.Now()
 	var waits []time.Duration
 	for {
-		h.sender.to(email, sending(reviewcontrol.Later))
+		h.sender.to(email, sending(mailer.Later))
 		again := h.deliver(id, 0)
 		if again == 0 {
 			break
@@ -123,7 +134,8 @@ func TestGiveUp(t *testing.T) {
 		h.clock.Advance(again)
 	}
 	d := h.target(id, 0).Delivery
-	if took := h.clock.Now().Sub(start); d.State != reviewcontrol.Failed || !strings.HasPrefix(d.Problem, "Given up after 24h") || took < 24*time.Hour || took > 26*time.Hour {
+	if took := h.clock.Now().Sub(start); d.State != reviewcontrol.Failed || !strings.HasPrefix(d.Problem, "Given up after 24h") ||
+		took < 24*time.Hour || took > 26*time.Hour {
 		t.Errorf("%+v after %s", d, took)
 	}
 	for i, wait := range waits {
@@ -176,9 +188,9 @@ func TestCrashWhileSending(t *testing.T) {
 		want reviewcontrol.DeliveryState
 	}{
 		"sent after all":    {nil, reviewcontrol.Delivered},
-		"refused after all": {sendError(reviewcontrol.Never), reviewcontrol.Failed},
-		"put off after all": {sendError(reviewcontrol.Later), reviewcontrol.Unknown},
-		"lost":              {sendError(reviewcontrol.Perhaps), reviewcontrol.Unknown},
+		"refused after all": {sendError(mailer.Never), reviewcontrol.Failed},
+		"put off after all": {sendError(mailer.Later), reviewcontrol.Unknown},
+		"lost":              {sendError(mailer.Perhaps), reviewcontrol.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -193,7 +205,8 @@ func TestCrashWhileSending(t *testing.T) {
 				if again := h.deliver(id, 0); again != 0 {
 					t.Errorf("again in %s", again)
 				}
-				if d, r := h.target(id, 0).Delivery, h.review(id); d.State != reviewcontrol.Unknown || r.Status != reviewcontrol.Sent || r.Counts.Unknown != 1 {
+				if d, r := h.target(id, 0).Delivery, h.review(id); d.State != reviewcontrol.Unknown || r.Status != reviewcontrol.Sent ||
+					r.Counts.Unknown != 1 {
 					t.Errorf("%+v, %+v", d, r)
 				}
 			}})
@@ -236,7 +249,7 @@ func TestSuppressedBeforeItIsSent(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	id := h.approved(2)
-	if _, err := h.service.Suppress(signedIn(t.Context(), ada), ada, strings.ToUpper(h.target(id, 1).ToEmail), "asked"); err != nil {
+	if _, err := h.suppressed.Add(signedIn(t.Context(), ada), ada.Email, strings.ToUpper(h.target(id, 1).ToEmail), "asked"); err != nil {
 		t.Fatal(err)
 	}
 	h.deliver(id, 1)
@@ -244,7 +257,8 @@ func TestSuppressedBeforeItIsSent(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	h.deliver(id, 0)
-	if r := h.review(id); r.Counts != (reviewcontrol.Counts{Approved: 2, Sent: 1, Suppressed: 1}) || r.Status != reviewcontrol.Sent || len(h.sender.mails()) != 1 {
+	if r := h.review(id); r.Counts != (reviewcontrol.Counts{Approved: 2, Sent: 1, Suppressed: 1}) || r.Status != reviewcontrol.Sent ||
+		len(h.sender.mails()) != 1 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -289,8 +303,11 @@ func TestHTMLMail(t *testing.T) {
 	}
 	h.deliver(id, 0)
 	m := h.sender.mails()[0]
-	if !strings.HasPrefix(m.HTML, "<!doctype html>\r\n") || !strings.Contains(m.HTML, `<p>Dear <b>Contact</b></p><p><a href="https://shop.example/x">Look</a></p>`) || m.Text != "Dear Contact\r\n\r\nLook (https://shop.example/x)\r\n" ||
-		m.From != (reviewcontrol.Address{Name: "Kim of the shop", Email: "hub@hub.example"}) || m.To.Name != "Contact 0" || m.Subject != "Hello" || !m.Date.Equal(h.clock.Now()) {
+	if !strings.HasPrefix(m.HTML, "<!doctype html>\r\n") ||
+		!strings.Contains(m.HTML, `<p>Dear <b>Contact</b></p><p><a href="https://shop.example/x">Look</a></p>`) ||
+		m.Text != "Dear Contact\r\n\r\nLook (https://shop.example/x)\r\n" ||
+		m.From != (mailer.Address{Name: "Kim of the shop", Email: "hub@hub.example"}) || m.To.Name != "Contact 0" || m.Subject != "Hello" ||
+		!m.Date.Equal(h.clock.Now()) {
 		t.Errorf("%+v", m)
 	}
 }
@@ -352,7 +369,7 @@ func TestLost(t *testing.T) {
 		t.Fatal("the store let it through")
 	}
 	h.exec(`ALTER TABLE review_control.idempotency_keys DROP CONSTRAINT never`)
-	imported, err := h.service.StartImport(signedIn(t.Context(), ada), ada, "list.csv", "", []byte("x@y.example\n"))
+	imported, err := h.suppressed.StartImport(signedIn(t.Context(), ada), ada.Email, "list.csv", "", []byte("x@y.example\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -376,8 +393,9 @@ func TestLost(t *testing.T) {
 		}
 	}
 	h.run(h.service, "all is done", func() bool {
-		in, err := h.service.Import(context.Background(), imported.ID)
-		return err == nil && in.Status == reviewcontrol.ImportDone && h.authoring.row(waiting).Status == "sent" && h.authoring.row(unfinished).Status == "sent" && h.authoring.row(intent).Status == "in_review"
+		in, err := h.suppressed.Import(context.Background(), imported.ID)
+		return err == nil && in.Status == suppression.ImportDone && h.authoring.row(waiting).Status == "sent" &&
+			h.authoring.row(unfinished).Status == "sent" && h.authoring.row(intent).Status == "in_review"
 	})
 }
 
@@ -387,9 +405,11 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(c *reviewcontrol.Config) { c.Now = nil })
 	id := h.approved(1)
-	h.exec(`UPDATE review_control.targets SET progress = 'sending', attempts = 1, progress_at = now() - interval '10 min', since = now() - interval '10 min'`)
+	h.exec(`UPDATE review_control.targets SET progress = 'sending', attempts = 1, progress_at = now() - interval '10 min', since = now() ` +
+		`- interval '10 min'`)
 	h.exec(`UPDATE review_control.reviews SET attempted = true`)
-	h.exec(`UPDATE review_control.river_job SET state = 'running', attempt = 1, attempted_at = now() - interval '10 min', attempted_by = '{dead}' WHERE kind = 'deliver'`)
+	h.exec(`UPDATE review_control.river_job SET state = 'running', attempt = 1, attempted_at = now() - interval '10 min', ` +
+		`attempted_by = '{dead}' WHERE kind = 'deliver'`)
 	h.run(h.service, "the mail is unknown", func() bool { return h.review(id).Counts.Unknown == 1 })
 	if r := h.review(id); r.Status != reviewcontrol.Sent || len(h.sender.mails()) != 0 {
 		t.Errorf("%+v", r)
@@ -404,9 +424,11 @@ func TestStartedAgain(t *testing.T) {
 	id := h.approved(3)
 	h.exec(`UPDATE review_control.targets SET progress = 'sending', attempts = 1, progress_at = now(), since = now() WHERE position <> 1`)
 	h.exec(`UPDATE review_control.reviews SET attempted = true`)
-	h.exec(`UPDATE review_control.river_job SET state = 'running', attempt = 1, attempted_at = now(), attempted_by = ARRAY['other', CASE args ->> 'index' WHEN '2' THEN 'other' ELSE $1 END] WHERE kind = 'deliver'`, instance)
+	h.exec(`UPDATE review_control.river_job SET state = 'running', attempt = 1, attempted_at = now(), attempted_by = ARRAY['other', `+
+		`CASE args ->> 'index' WHEN '2' THEN 'other' ELSE $1 END] WHERE kind = 'deliver'`, instance)
 	h.run(h.service, "what was in hand is done", func() bool { c := h.review(id).Counts; return c.Unknown == 1 && c.Sent == 1 })
-	if p := h.target(id, 2).Delivery.State; p != reviewcontrol.Sending || len(h.sender.mails()) != 1 || h.target(id, 0).Delivery.State != reviewcontrol.Unknown {
+	if p := h.target(id, 2).Delivery.State; p != reviewcontrol.Sending || len(h.sender.mails()) != 1 ||
+		h.target(id, 0).Delivery.State != reviewcontrol.Unknown {
 		t.Errorf("%s, %d mails", p, len(h.sender.mails()))
 	}
 }
@@ -415,10 +437,10 @@ func TestStartedAgain(t *testing.T) {
 func TestJobsKeepThePace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, func(c *reviewcontrol.Config) {
-		c.Now, c.PerMinute, c.Pace = nil, 300, reviewcontrol.Pace{Retry: 10 * time.Millisecond}
+		c.Now, c.PerMinute, c.Pace = nil, 300, mailer.Pace{Retry: 10 * time.Millisecond}
 	})
 	id := h.approved(4)
-	h.sender.to(h.target(id, 2).ToEmail, sending(reviewcontrol.Later), answer{refuse: sendError(reviewcontrol.Later)})
+	h.sender.to(h.target(id, 2).ToEmail, sending(mailer.Later), answer{refuse: sendError(mailer.Later)})
 	start := time.Now()
 	h.run(h.service, "all are sent", func() bool { return h.review(id).Status == reviewcontrol.Sent })
 	if took := time.Since(start); took < 5*200*time.Millisecond { // six tries, the first at once
@@ -436,13 +458,17 @@ func TestJobsFarAway(t *testing.T) {
 	h.approved(4)
 	stop := h.start(h.service)
 	hubtest.Eventually(t, "one is sent, and two turns are kept", func() bool {
-		return len(h.sender.mails()) == 1 && one[int](h, `SELECT count(*) FROM review_control.targets t, review_control.river_job j WHERE slot_at IS NOT NULL AND j.kind = 'deliver'
-			AND (j.args ->> 'index')::int = position AND j.state IN ('scheduled', 'available') AND j.scheduled_at BETWEEN slot_at - interval '6 s' AND slot_at`) == 2
+		return len(h.sender.mails()) == 1 && one[int](h, `SELECT count(*) FROM review_control.targets t, review_control.river_job j
+			WHERE slot_at IS NOT NULL AND j.kind = 'deliver'
+			AND (j.args ->> 'index')::int = position AND j.state IN ('scheduled', 'available')
+				AND j.scheduled_at BETWEEN slot_at - interval '6 s' AND slot_at`) == 2
 	})
 	if took := stop(); took > hubtest.Here(5*time.Second) { // what runs on would be stopped after six
 		t.Errorf("it took %s to stop", took)
 	}
-	if n := one[int](h, `SELECT count(*) FROM review_control.river_job WHERE kind = 'deliver' AND finalized_at IS NULL AND attempt = 0`); n != 3 || len(h.sender.mails()) != 1 {
+	if n := one[int](h,
+		`SELECT count(*) FROM review_control.river_job WHERE kind = 'deliver' AND finalized_at IS NULL AND attempt = 0`); n != 3 ||
+		len(h.sender.mails()) != 1 {
 		t.Errorf("%d jobs are left, %d mails sent", n, len(h.sender.mails()))
 	}
 }
@@ -551,12 +577,12 @@ func TestNewsAreTold(t *testing.T) {
 
 // TestFrom is whom recipients see, and reviewers before them.
 func TestFrom(t *testing.T) {
-	s := reviewcontrol.New(reviewcontrol.Config{From: reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}})
-	for _, c := range []struct{ draft, want reviewcontrol.Address }{
-		{reviewcontrol.Address{}, reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}},
-		{reviewcontrol.Address{Name: "Kim"}, reviewcontrol.Address{Name: "Kim", Email: "hub@hub.example"}},
-		{reviewcontrol.Address{Email: "kim@shop.example"}, reviewcontrol.Address{Email: "kim@shop.example"}},
-		{reviewcontrol.Address{Name: "Kim", Email: "kim@shop.example"}, reviewcontrol.Address{Name: "Kim", Email: "kim@shop.example"}},
+	s := reviewcontrol.New(reviewcontrol.Config{From: mailer.Address{Name: "Hub", Email: "hub@hub.example"}})
+	for _, c := range []struct{ draft, want mailer.Address }{
+		{mailer.Address{}, mailer.Address{Name: "Hub", Email: "hub@hub.example"}},
+		{mailer.Address{Name: "Kim"}, mailer.Address{Name: "Kim", Email: "hub@hub.example"}},
+		{mailer.Address{Email: "kim@shop.example"}, mailer.Address{Email: "kim@shop.example"}},
+		{mailer.Address{Name: "Kim", Email: "kim@shop.example"}, mailer.Address{Name: "Kim", Email: "kim@shop.example"}},
 	} {
 		if got := s.From(c.draft); got != c.want {
 			t.Errorf("%+v: %+v, want %+v", c.draft, got, c.want)

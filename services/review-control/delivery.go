@@ -3,6 +3,7 @@ package reviewcontrol
 import (
 	"context"
 	"fmt"
+	"hub.internal/services/review-control/mailer"
 	"time"
 )
 
@@ -51,7 +52,8 @@ type Delivery struct {
 // begin takes an approved mail for its hand-over, and tells whether that may begin. If not,
 // wait tells when to look again because somebody else has the mail in hand; 0 is never. A
 // mail that was taken longer than lease ago, with no outcome since, is Unknown.
-func (r *Review) begin(t *Target, suppressed bool, now time.Time, lease time.Duration) (begun bool, wait time.Duration, err error) {
+func (tx *Transaction) begin(t *Target, suppressed bool, now time.Time, lease time.Duration) (begun bool, wait time.Duration, err error) {
+	r := &tx.Review
 	d := &t.Delivery
 	switch {
 	case r.Status != Approved || d.State != Queued && d.State != Sending:
@@ -60,12 +62,15 @@ func (r *Review) begin(t *Target, suppressed bool, now time.Time, lease time.Dur
 		if left := lease - now.Sub(*d.At); left > 0 {
 			return false, left, nil
 		}
-		_, err = r.abandon(t, now)
+		_, err = tx.abandon(t, now)
 		return false, 0, err
 	case suppressed:
-		return false, 0, r.settle(t, Suppressed, now, "The recipient is on the suppression list.")
+		return false, 0, tx.settle(t, Suppressed, now, "The recipient is on the suppression list.")
 	}
-	r.Attempted = true
+	if tx.happened(Begun, t); !r.Attempted {
+		r.Attempted = true
+		tx.happened(Started, nil)
+	}
 	d.State, d.At, d.Problem = Sending, &now, ""
 	d.Attempts++
 	if d.Since == nil {
@@ -75,16 +80,17 @@ func (r *Review) begin(t *Target, suppressed bool, now time.Time, lease time.Dur
 }
 
 // abandon makes a mail that was being handed over Unknown.
-func (r *Review) abandon(t *Target, now time.Time) (unknown bool, err error) {
+func (tx *Transaction) abandon(t *Target, now time.Time) (unknown bool, err error) {
 	if t.Delivery.State != Sending {
 		return false, nil
 	}
-	return true, r.settle(t, Unknown, now, "Hub stopped while the mail was handed over; it may have arrived, and is not sent again.")
+	return true, tx.settle(t, Unknown, now, "Hub stopped while the mail was handed over; it may have arrived, and is not sent again.")
 }
 
 // refuse ends a mail that waits, since what would be handed over is not what was approved. It tells
 // whether it did.
-func (r *Review) refuse(t *Target, now time.Time) (refused bool, err error) {
+func (tx *Transaction) refuse(t *Target, now time.Time) (refused bool, err error) {
+	r := &tx.Review
 	if r.Status != Approved || t.Delivery.State != Queued {
 		return false, nil
 	}
@@ -94,11 +100,12 @@ func (r *Review) refuse(t *Target, now time.Time) (refused bool, err error) {
 		problem = "Not sent: it was approved in an earlier release of Hub, which did not keep what was shown. " +
 			"Have the draft saved and queued again, and decide on it."
 	}
-	return true, r.settle(t, Changed, now, problem)
+	return true, tx.settle(t, Changed, now, problem)
 }
 
 // settle records what became of an approved target's mail.
-func (r *Review) settle(t *Target, p DeliveryState, at time.Time, problem string) error {
+func (tx *Transaction) settle(t *Target, p DeliveryState, at time.Time, problem string) error {
+	r := &tx.Review
 	counts := r.Counts
 	if before := counts.outcome(t.Delivery.State); before != nil {
 		*before--
@@ -111,82 +118,47 @@ func (r *Review) settle(t *Target, p DeliveryState, at time.Time, problem string
 			return err
 		}
 	}
-	r.Counts, r.Status = counts, next
+	r.Counts = counts
 	t.Delivery.State, t.Delivery.At, t.Delivery.Problem = p, &at, problem
+	tx.happened(Settled, t)
+	tx.move(next)
 	return nil
-}
-
-// Pace is how mails are tried again.
-type Pace struct {
-	// Retry is the wait after the first failure; it doubles up to an hour.
-	Retry time.Duration
-	// GiveUp is how long after its first try a mail is given up.
-	GiveUp time.Duration
-}
-
-const (
-	// longestWait bounds the wait for another try, and reachWait the one when the server
-	// could not be reached: that says nothing about the recipient.
-	longestWait = time.Hour
-	reachWait   = 5 * time.Minute
-)
-
-// wait is the time to the next try of a mail that was put off so many times.
-func (p Pace) wait(delays int, reached bool) time.Duration {
-	longest := longestWait
-	if !reached {
-		longest = reachWait
-	}
-	wait := min(p.Retry, longest)
-	for range min(delays-1, 30) {
-		wait = min(2*wait, longest)
-	}
-	return wait
 }
 
 // record is what a hand-over's end means for the mail whose attempt it was: the wait before
 // another try, 0 when there is none. reached tells that the hand-over began. A mail whose
 // state has moved on is left as it is, except that a lost one may still be found.
-func (r *Review) record(t *Target, attempt int, reached bool, sent *SendError, now time.Time, p Pace) (wait time.Duration, err error) {
+func (tx *Transaction) record(
+	t *Target, attempt int, reached bool, sent *mailer.SendError, now time.Time, p mailer.Pace,
+) (wait time.Duration, err error) {
+	r := &tx.Review
 	d := &t.Delivery
 	switch {
 	case d.Attempts != attempt:
 		return 0, nil
-	case reached && d.State == Unknown && (sent == nil || sent.Verdict == Never):
+	case reached && d.State == Unknown && (sent == nil || sent.Verdict == mailer.Never):
 	case reached && d.State == Sending, !reached && d.State == Queued && r.Status == Approved:
 	default:
 		return 0, nil
 	}
 	switch {
 	case sent == nil:
-		return 0, r.settle(t, Delivered, now, "")
-	case sent.Verdict == Never:
-		return 0, r.settle(t, Failed, now, sent.Reason)
-	case sent.Verdict == Perhaps:
-		return 0, r.settle(t, Unknown, now, sent.Reason)
+		return 0, tx.settle(t, Delivered, now, "")
+	case sent.Verdict == mailer.Never:
+		return 0, tx.settle(t, Failed, now, sent.Reason)
+	case sent.Verdict == mailer.Perhaps:
+		return 0, tx.settle(t, Unknown, now, sent.Reason)
 	}
 	if d.Since == nil {
 		d.Since = &now
 	}
 	if now.Sub(*d.Since) >= p.GiveUp {
-		return 0, r.settle(t, Failed, now, fmt.Sprintf("Given up after %s: %s", p.GiveUp, sent.Reason))
+		return 0, tx.settle(t, Failed, now, fmt.Sprintf("Given up after %s: %s", p.GiveUp, sent.Reason))
 	}
 	d.Delays++
 	d.State, d.At, d.Problem = Queued, &now, sent.Reason
-	return p.wait(d.Delays, reached), nil
-}
-
-// Address is a mailbox with the name to show.
-type Address struct{ Name, Email string }
-
-// Message is a mail as it leaves.
-type Message struct {
-	Content
-	// ID is the Message-ID without its angle brackets.
-	ID   string
-	Date time.Time
-	// Unsubscribe is the one-click address of RFC 8058.
-	Unsubscribe string
+	tx.happened(PutOff, t)
+	return p.Wait(d.Delays, reached), nil
 }
 
 // Sender hands mails to an SMTP server.
@@ -194,33 +166,8 @@ type Sender interface {
 	// Send connects, calls begin when all is ready for the hand-over, and hands the mail
 	// over. An error of begin ends it, with nothing sent, and is returned as it is; any other
 	// error is a *SendError.
-	Send(ctx context.Context, m Message, begin func(context.Context) error) error
+	Send(ctx context.Context, m mailer.Message, begin func(context.Context) error) error
 }
-
-// Verdict says what a failed hand-over means for the mail.
-type Verdict string
-
-// The verdicts.
-const (
-	// Later: the mail was certainly not taken, and may be tried again (4xx, no connection).
-	Later Verdict = "later"
-	// Never: the mail was refused for good (5xx).
-	Never Verdict = "never"
-	// Perhaps: the connection broke when the mail was handed over whole, and before the answer.
-	Perhaps Verdict = "perhaps"
-)
-
-// SendError is why a mail was not, or perhaps not, taken.
-type SendError struct {
-	Verdict Verdict
-	// Reason is the server's answer or what broke, in one line for people.
-	Reason string
-	Cause  error
-}
-
-func (e *SendError) Error() string { return fmt.Sprintf("%s (%s)", e.Reason, e.Verdict) }
-
-func (e *SendError) Unwrap() error { return e.Cause }
 
 // Backlog is what waits for people and for the mail server.
 type Backlog struct {

@@ -1,10 +1,12 @@
 package reviewcontrol
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
 
+	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
@@ -99,12 +101,7 @@ const (
 	MaxPage = 100
 )
 
-func pageSize(limit int) int {
-	if limit <= 0 {
-		return defaultPage
-	}
-	return min(limit, MaxPage)
-}
+func pageSize(limit int) int { return min(cmp.Or(max(limit, 0), defaultPage), MaxPage) }
 
 const (
 	// maxSearch is how much of a search counts, in characters, as authoring takes it.
@@ -112,6 +109,25 @@ const (
 	// maxAhead and maxMakers bound what authoring is told.
 	maxAhead, maxMakers = 5000, 1000
 )
+
+// ReviewStore reads reviews for lists and pages, and keeps who has a draft open.
+type ReviewStore interface {
+	Review(ctx context.Context, id ID) (Review, error)
+	// Reviews returns the reviews that there are of the drafts.
+	Reviews(ctx context.Context, ids []ID) (map[ID]Review, error)
+	// Waiting returns reviews with targets to decide on, the oldest first.
+	Waiting(ctx context.Context, limit int) ([]Review, error)
+	// OpenMakers returns who has made the drafts that are in review, or about to be.
+	OpenMakers(ctx context.Context) ([]Maker, error)
+	// Ahead returns the status of at most so many drafts of which authoring may know another one.
+	Ahead(ctx context.Context, limit int) (map[ID]Status, error)
+	// Flagged sums up what a reviewer should look at among the undecided mails of drafts; those without are absent.
+	Flagged(ctx context.Context, ids []ID) (map[ID]Flagged, error)
+	// See keeps that a reviewer has a draft open, unless that was kept after since; it forgets who was seen before old.
+	See(ctx context.Context, id ID, by Reviewer, at, since, old time.Time) error
+	// Present returns the names of the others who were seen at the drafts after a moment.
+	Present(ctx context.Context, ids []ID, but Reviewer, after time.Time) (map[ID][]string, error)
+}
 
 // Drafts returns a page of drafts. authoring has the names and the drafts that were never queued, and answers pages and
 // counts together; it is told what is known here first, and who is asking.
@@ -219,7 +235,7 @@ const (
 // Here keeps that a reviewer has a draft open, and returns the names of the others who have. Nothing depends on it but
 // what colleagues see of each other; it is not in the audit log. A draft that is not there is E_NOT_FOUND.
 func (s *Service) Here(ctx context.Context, by Reviewer, id ID) ([]string, error) {
-	if err := person(ctx); err != nil {
+	if err := caller.RequirePerson(ctx); err != nil {
 		return nil, err
 	}
 	_, err := s.c.Store.Review(ctx, id)
@@ -262,15 +278,11 @@ func (s *Service) Draft(ctx context.Context, id ID) (Draft, error) {
 // Waiting returns the draft that has waited longest for a reviewer, but for one.
 func (s *Service) Waiting(ctx context.Context, by Reviewer, but ID) (ID, bool, error) {
 	list, err := s.c.Store.Waiting(ctx, pageSize(0))
-	if err != nil {
+	i := slices.IndexFunc(list, func(r Review) bool { return r.DraftID != but && !r.Maker.Is(by) })
+	if err != nil || i < 0 {
 		return 0, false, err
 	}
-	for _, r := range list {
-		if r.DraftID != but && !r.Maker.Is(by) {
-			return r.DraftID, true, nil
-		}
-	}
-	return 0, false, nil
+	return list[i].DraftID, true, nil
 }
 
 // Undoable returns the action that a reviewer could undo next: their own newest, or the one that has ended

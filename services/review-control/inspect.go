@@ -2,13 +2,12 @@ package reviewcontrol
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"slices"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/markup"
 	"hub.internal/services/review-control/body"
 	"hub.internal/services/review-control/triage"
 )
@@ -83,45 +82,20 @@ func inspect(d Draft, v TargetView) Inspected {
 // flagsOf are those of a mail as it is now, but for Suppressed.
 func flagsOf(v TargetView) (f triage.Flag) {
 	for flag, holds := range map[triage.Flag]bool{
-		triage.Misleading: v.Rendering.Misleading() > 0,
+		triage.Misleading: v.Rendering.View.Misleading() > 0,
 		triage.Removed:    len(v.Rendering.Removed) > 0,
-		triage.Told:       len(v.Rendering.View.Told) > 0,
-		triage.Large:      !fits(v.Rendering.View.Room),
+		triage.Warned:     len(v.Rendering.View.Warnings) > 0,
+		triage.Large:      v.Rendering.View.Size.IsLarge(),
 		triage.Duplicate:  v.Mailings > 1,
 		triage.Outside:    v.Mail.Snapshot == nil,
 		triage.PromptLike: slices.ContainsFunc([]string{v.Rendering.Subject, v.Rendering.Text, v.ToName}, triage.ReadsLikePrompt) ||
-			promptIn(v.Mail.Context) || promptIn(v.Mail.Snapshot),
+			triage.HasPrompt(v.Mail.Context) || triage.HasPrompt(v.Mail.Snapshot),
 	} {
 		if holds {
 			f |= flag
 		}
 	}
 	return f
-}
-
-// promptIn looks through the texts of a JSON value.
-func promptIn(raw json.RawMessage) bool {
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	for {
-		token, err := dec.Token()
-		if err != nil {
-			return false
-		}
-		if text, isText := token.(string); isText && triage.ReadsLikePrompt(text) {
-			return true
-		}
-	}
-}
-
-// Misleading is how many links name another host than they lead to.
-func (r Rendering) Misleading() int {
-	n := 0
-	for _, l := range r.View.Links {
-		if l.Misleading {
-			n++
-		}
-	}
-	return n
 }
 
 // VariantTemplate is what the mails of a variant are made of.
@@ -195,14 +169,7 @@ func templateOf(d Draft, v TargetView) (*VariantTemplate, triage.Values) {
 
 // templates are those that authoring names for a mail of the draft.
 func (d Draft) templates(m Mail) (subject, text string) {
-	subject, text = d.SubjectTemplate, d.BodyTemplate
-	if m.SubjectTemplate != "" {
-		subject = m.SubjectTemplate
-	}
-	if m.BodyTemplate != "" {
-		text = m.BodyTemplate
-	}
-	return subject, text
+	return cmp.Or(m.SubjectTemplate, d.SubjectTemplate), cmp.Or(m.BodyTemplate, d.BodyTemplate)
 }
 
 // Variants returns the mails of a draft that differ in nothing but the values of placeholders, the
@@ -217,10 +184,8 @@ func (s *Service) variant(ctx context.Context, id ID, number int) (Variant, erro
 	if err != nil {
 		return Variant{}, err
 	}
-	for _, v := range list {
-		if v.Number == number {
-			return v, nil
-		}
+	if i := slices.IndexFunc(list, func(v Variant) bool { return v.Number == number }); i >= 0 {
+		return list[i], nil
 	}
 	return Variant{}, fault.New(fault.NotFound, "Draft %s has no variant %d.", id, number)
 }
@@ -260,24 +225,12 @@ func (s *Service) Variant(ctx context.Context, d Draft, number, after int) (Vari
 func (p *VariantPage) outline(d Draft) {
 	var subject string
 	subject, p.Source = d.templates(p.Mail.Mail)
-	text, _ := markup.Text(p.Source)
-	if p.Mail.Mail.HTML {
-		fragment, _ := allowed.Clean(p.Source)
-		text = body.Read(fragment, true, documentPage).Text
-	}
-	p.Subject, p.Text = outlineOf(subject), outlineOf(text)
+	p.Subject, p.Text = triage.Outline(subject), triage.Outline(body.Clean("", p.Source, p.Mail.Mail.HTML).View.Text)
 	for _, name := range p.Variant.Placeholders {
 		if part := (triage.Part{Text: name, Named: true}); !slices.Contains(p.Subject, part) && !slices.Contains(p.Text, part) {
 			p.Elsewhere = append(p.Elsewhere, name)
 		}
 	}
-}
-
-func outlineOf(text string) []triage.Part {
-	if t, ok := triage.ParseTemplate(text); ok {
-		return t.Parts()
-	}
-	return []triage.Part{{Text: text}}
 }
 
 // ApproveVariant is ApproveShown of targets of one variant: also E_CONFLICT when a mail that nobody has decided on is not

@@ -47,12 +47,13 @@ func TestFlags(t *testing.T) {
 	if n := h.jobs("inspect_draft"); n != 1 {
 		t.Errorf("%d jobs", n)
 	}
-	for i, want := range []triage.Flag{0, triage.Misleading, triage.Removed, triage.Told, triage.Duplicate, triage.Duplicate, triage.Outside, triage.PromptLike, 0} {
+	for i, want := range []triage.Flag{0, triage.Misleading, triage.Removed, triage.Warned, triage.Duplicate, triage.Duplicate,
+		triage.Outside, triage.PromptLike, 0} {
 		if x := h.target(id, i).Inspection; x.Flags != want || x.Subject != "Hello" || x.Hash != h.shown(id, i).Hash {
 			t.Errorf("target %d has %v, want %v: %+v", i, x.Flags.Each(), want.Each(), x)
 		}
 	}
-	if _, err := h.service.Suppress(signedIn(t.Context(), ada), ada, h.target(id, 8).ToEmail, ""); err != nil {
+	if _, err := h.suppressed.Add(signedIn(t.Context(), ada), ada.Email, h.target(id, 8).ToEmail, ""); err != nil {
 		t.Fatal(err)
 	}
 	h.decide(id, 1, reviewcontrol.Reject)
@@ -61,10 +62,14 @@ func TestFlags(t *testing.T) {
 		found  []int
 		tally  string
 	}{
-		{reviewcontrol.TargetFilter{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8}, "9 map[pending:8 rejected:1] link 1 suppressed 1 told 1 prompt 1 outside 1 duplicate 2 removed 1"},
-		{reviewcontrol.TargetFilter{Choice: reviewcontrol.Pending}, []int{0, 2, 3, 4, 5, 6, 7, 8}, "8 map[pending:8 rejected:1] suppressed 1 told 1 prompt 1 outside 1 duplicate 2 removed 1"},
-		{reviewcontrol.TargetFilter{Flag: triage.Duplicate}, []int{4, 5}, "2 map[pending:2] link 1 suppressed 1 told 1 prompt 1 outside 1 duplicate 2 removed 1"},
-		{reviewcontrol.TargetFilter{Flag: triage.Suppressed}, []int{8}, "1 map[pending:1] link 1 suppressed 1 told 1 prompt 1 outside 1 duplicate 2 removed 1"},
+		{reviewcontrol.TargetFilter{}, []int{0, 1, 2, 3, 4, 5, 6, 7, 8},
+			"9 map[pending:8 rejected:1] link 1 suppressed 1 told 1 prompt 1 outside 1 duplicate 2 removed 1"},
+		{reviewcontrol.TargetFilter{Choice: reviewcontrol.Pending}, []int{0, 2, 3, 4, 5, 6, 7, 8},
+			"8 map[pending:8 rejected:1] suppressed 1 told 1 prompt 1 outside 1 duplicate 2 removed 1"},
+		{reviewcontrol.TargetFilter{Flag: triage.Duplicate}, []int{4, 5},
+			"2 map[pending:2] link 1 suppressed 1 told 1 prompt 1 outside 1 duplicate 2 removed 1"},
+		{reviewcontrol.TargetFilter{Flag: triage.Suppressed}, []int{8},
+			"1 map[pending:1] link 1 suppressed 1 told 1 prompt 1 outside 1 duplicate 2 removed 1"},
 		{reviewcontrol.TargetFilter{Search: "same@", Choice: reviewcontrol.Approve}, nil, "0 map[pending:2]"},
 	} {
 		tally, err := h.store.Tally(t.Context(), id, c.filter)
@@ -182,7 +187,8 @@ func TestFlaggedFirst(t *testing.T) {
 		return path[strings.LastIndex(path, "/")+1:]
 	}
 	first := o.get(page + "?order=flagged")
-	if got := rows(first); len(got) != 50 || !slices.Equal(got[:5], []string{"7", "60", "119", "0", "1"}) || turn(first, "prev") != "" || turn(first, "next") != "60" {
+	if got := rows(first); len(got) != 50 || !slices.Equal(got[:5], []string{"7", "60", "119", "0", "1"}) || turn(first, "prev") != "" ||
+		turn(first, "next") != "60" {
 		t.Errorf("%v, before %q, after %q", got, turn(first, "prev"), turn(first, "next"))
 	}
 	has(t, first, `id="t-7"`, "1 of 120 in this list", `name="order" value="flagged"`, `aria-current="true">Flagged first`)
@@ -203,7 +209,8 @@ func TestFlaggedFirst(t *testing.T) {
 	}
 	// A mail by its address stands among its neighbours.
 	for index, c := range map[int]struct{ before, after, place string }{
-		119: {"60", "0", "3 of 120 in this list"}, 0: {"119", "1", "4 of 120 in this list"}, 8: {"6", "9", "11 of 120 in this list"}, 100: {"99", "101", "102 of 120 in this list"}, 118: {"117", "", "120 of 120 in this list"},
+		119: {"60", "0", "3 of 120 in this list"}, 0: {"119", "1", "4 of 120 in this list"}, 8: {"6", "9", "11 of 120 in this list"},
+		100: {"99", "101", "102 of 120 in this list"}, 118: {"117", "", "120 of 120 in this list"},
 	} {
 		body := o.get(at(index))
 		if turn(body, "prev") != c.before || turn(body, "next") != c.after {
@@ -233,14 +240,16 @@ func TestBeforeAllIsLookedThrough(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	id := o.authoring.draft(400, func(d *draftRow) { d.targets[3].Snapshot = nil })
-	if _, err := o.house.send(agent(t.Context()), newKey(), fmt.Sprintf(`{"draftId":"%s","actor":"agent","note":"The <b>second</b> wave."}`, id)); err != nil {
+	if _, err := o.house.send(agent(t.Context()), newKey(),
+		fmt.Sprintf(`{"draftId":"%s","actor":"agent","note":"The <b>second</b> wave."}`, id)); err != nil {
 		t.Fatal(err)
 	}
 	page := "/drafts/" + id.String()
 	asks := fmt.Sprintf(`hx-get="%s/inspection?at=2&amp;q=contact"`, page)
 	promise := []string{"data-shown-says", "without a flag", "has no flag"}
 	for _, inspected := range []int{0, 40} {
-		if _, err := o.super.Exec(t.Context(), `UPDATE review_control.reviews SET inspected = $2 WHERE draft_id = $1`, int64(id), inspected); err != nil {
+		if _, err := o.super.Exec(t.Context(), `UPDATE review_control.reviews SET inspected = $2 WHERE draft_id = $1`, int64(id),
+			inspected); err != nil {
 			t.Fatal(err)
 		}
 		says := fmt.Sprintf("Looking through the mails: %d of 400", inspected)
@@ -258,7 +267,8 @@ func TestBeforeAllIsLookedThrough(t *testing.T) {
 	if err := o.service.Inspect(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	has(t, o.get(page+"/inspection?at=2&q=contact", scripted...), "data-shown-says", "!Looking through", "!/inspection", "!disabled", `<hx-partial hx-target="#listing"`, `data-row="2" aria-current="true"`, "Not in the segment", "!<article")
+	has(t, o.get(page+"/inspection?at=2&q=contact", scripted...), "data-shown-says", "!Looking through", "!/inspection", "!disabled",
+		`<hx-partial hx-target="#listing"`, `data-row="2" aria-current="true"`, "Not in the segment", "!<article")
 	// What the agent says of the draft stands on the page, not below About this draft.
 	before, _, _ := strings.Cut(o.get(page), "About this draft")
 	has(t, before, "The &lt;b&gt;second&lt;/b&gt; wave.")

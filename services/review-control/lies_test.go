@@ -14,6 +14,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/mailer"
 )
 
 // lies are what an authoring service can answer that says otherwise than it did, always under the
@@ -35,7 +36,8 @@ var lies = map[string]func(*draftRow){
 	"other evidence":    func(d *draftRow) { d.targets[0].Snapshot = json.RawMessage(`{"brand":"evil"}`) },
 	"another sender":    func(d *draftRow) { d.SenderName, d.SenderEmail = new("Mallory"), new("mallory@evil.example") },
 	"another maker": func(d *draftRow) {
-		d.CreatedBy, d.Origin = new("somebody else"), map[string]any{"service": "crm", "external_user_id": "u9", "credential_id": "ak_9", "hub_user": ""}
+		d.CreatedBy, d.Origin = new("somebody else"), map[string]any{"service": "crm", "external_user_id": "u9", "credential_id": "ak_9",
+			"hub_user": ""}
 	},
 	"swapped targets":      func(d *draftRow) { swap(&d.targets[0], &d.targets[1]) },
 	"all of another":       func(d *draftRow) { i := d.targets[0].Index; d.targets[0] = d.targets[1]; d.targets[0].Index = i },
@@ -85,12 +87,12 @@ func (h *house) proposal() reviewcontrol.ID {
 type witness struct {
 	*house
 	id       reviewcontrol.ID
-	approved map[int]reviewcontrol.Content
+	approved map[int]mailer.Content
 	before   int
 }
 
 func (h *house) witness() *witness {
-	return &witness{h, h.proposal(), map[int]reviewcontrol.Content{}, len(h.sender.mails())}
+	return &witness{h, h.proposal(), map[int]mailer.Content{}, len(h.sender.mails())}
 }
 
 // look is what a reviewer's page shows of a target.
@@ -100,7 +102,9 @@ func (w *witness) look(index int) (reviewcontrol.TargetView, error) {
 
 // approve is ben's approval of what was looked at.
 func (w *witness) approve(v reviewcontrol.TargetView) error {
-	_, err := w.service.Decide(signedIn(w.t.Context(), ben), ben, w.id, reviewcontrol.Shown{Index: v.Index, Hash: v.Rendering.Hash(), Revision: v.Decision.Revision}, reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
+	_, err := w.service.Decide(signedIn(w.t.Context(), ben), ben, w.id,
+		reviewcontrol.Shown{Index: v.Index, Hash: v.Rendering.Hash(), Revision: v.Decision.Revision},
+		reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
 	if err == nil {
 		w.approved[v.Index] = v.Rendering.Content
 	}
@@ -131,7 +135,8 @@ func TestALyingNeighbour(t *testing.T) {
 	h := newHouse(t)
 	// Of what is no part of a mail the mail does not depend; the recipient and the sender are those that
 	// were kept when the draft was queued.
-	same := []string{"another name", "another recipient", "another partner", "another context", "other evidence", "another sender", "another maker", "more targets", "it is a draft",
+	same := []string{"another name", "another recipient", "another partner", "another context", "other evidence", "another sender",
+		"another maker", "more targets", "it is a draft",
 		"it is approved", "it is cancelled", "it has no status", "other counts", "another hash", "no hash", "another name of it", "a script"}
 	for name, lie := range lies {
 		t.Run("before the decision: "+name, func(t *testing.T) {
@@ -142,14 +147,16 @@ func TestALyingNeighbour(t *testing.T) {
 			}
 			h.authoring.change(w.id, lie)
 			err = w.approve(shown)
-			if slices.Contains(same, name) != (err == nil) || err != nil && code(err) != fault.Conflict && code(err) != fault.NotFound && code(err) != fault.Internal {
+			if slices.Contains(same, name) != (err == nil) || err != nil && code(err) != fault.Conflict && code(err) != fault.NotFound &&
+				code(err) != fault.Internal {
 				t.Errorf("the decision: %v", err)
 			}
 			if d := h.target(w.id, 0).Decision; err != nil && d.Choice != reviewcontrol.Pending || err == nil && d.Hash != shown.Rendering.Hash() {
 				t.Errorf("%+v", d)
 			}
 			// Whoever made it is who made it when it was queued.
-			if _, err := h.service.Decide(signedIn(t.Context(), ada), ada, w.id, reviewcontrol.Shown{Index: 0, Hash: shown.Rendering.Hash()}, reviewcontrol.Judgement{Choice: reviewcontrol.Approve}); code(err) != fault.Scope {
+			if _, err := h.service.Decide(signedIn(t.Context(), ada), ada, w.id, reviewcontrol.Shown{Index: 0, Hash: shown.Rendering.Hash()},
+				reviewcontrol.Judgement{Choice: reviewcontrol.Approve}); code(err) != fault.Scope {
 				t.Errorf("its maker decides: %v", err)
 			}
 		})
@@ -184,7 +191,8 @@ func TestALyingNeighbour(t *testing.T) {
 			}
 		})
 	}
-	refused := one[int](h, `SELECT count(*) FROM audit.calls WHERE tool = 'review.refuse' AND outcome = 'E_CONFLICT' AND detail ->> 'reason' LIKE 'content changed after approval%' AND service = 'review-control'`)
+	refused := one[int](h, `SELECT count(*) FROM audit.calls WHERE tool = 'review.refuse' AND outcome = 'E_CONFLICT' `+
+		`AND detail ->> 'reason' LIKE 'content changed after approval%' AND service = 'review-control'`)
 	if changed := one[int](h, `SELECT count(*) FROM review_control.targets WHERE progress = 'changed'`); changed < 10 || refused != changed {
 		t.Errorf("%d mails were refused, and %d are in the audit log", changed, refused)
 	}
@@ -253,8 +261,10 @@ func TestALieWhileQueueing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for name, lie := range map[string]func(*draftRow){
-		"fewer": lies["fewer targets"], "none": lies["no targets"], "an index twice": lies["the same index twice"], "another index": lies["another index"],
-		"another count": func(d *draftRow) { d.TargetCount = 3 }, "no address": func(d *draftRow) { d.targets[0].ToEmail = "Mallory <m@evil.example>" },
+		"fewer": lies["fewer targets"], "none": lies["no targets"], "an index twice": lies["the same index twice"],
+		"another index": lies["another index"],
+		"another count": func(d *draftRow) { d.TargetCount = 3 },
+		"no address":    func(d *draftRow) { d.targets[0].ToEmail = "Mallory <m@evil.example>" },
 	} {
 		id := h.authoring.draft(2, lie)
 		if _, err := h.send(agent(t.Context()), newKey(), queueing(id)); err == nil {
@@ -276,7 +286,7 @@ func TestALieWhileQueueing(t *testing.T) {
 func TestOurOwnMailboxChanges(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	other := h.another(func(c *reviewcontrol.Config) { c.From = reviewcontrol.Address{Name: "Hub", Email: "new@hub.example"} })
+	other := h.another(func(c *reviewcontrol.Config) { c.From = mailer.Address{Name: "Hub", Email: "new@hub.example"} })
 	own := h.authoring.draft(1, func(d *draftRow) { d.SenderEmail = new("kim@shop.example") })
 	if _, err := h.send(agent(t.Context()), newKey(), queueing(own)); err != nil {
 		t.Fatal(err)
@@ -289,7 +299,8 @@ func TestOurOwnMailboxChanges(t *testing.T) {
 		if again, err := other.Deliver(t.Context(), id, 0); again != 0 || err != nil {
 			t.Errorf("%s, %v", again, err)
 		}
-		if d, r := h.target(id, 0).Delivery, h.review(id); d.State != reviewcontrol.Changed || r.Status != reviewcontrol.Sent || r.Counts.Failed != 1 || len(h.sender.mails()) != 0 {
+		if d, r := h.target(id, 0).Delivery, h.review(id); d.State != reviewcontrol.Changed || r.Status != reviewcontrol.Sent ||
+			r.Counts.Failed != 1 || len(h.sender.mails()) != 0 {
 			t.Errorf("%+v, %+v", d, r)
 		}
 	}
@@ -302,7 +313,8 @@ func TestApprovalsOfAnEarlierRelease(t *testing.T) {
 	id := o.queued(2)
 	o.decide(id, 0, reviewcontrol.Approve)
 	earlier := func() {
-		o.exec(`UPDATE review_control.targets SET content_hash = $2, rendering_hash = '' WHERE draft_id = $1 AND position = 0`, int64(id), o.authoring.row(id).targets[0].ContentHash)
+		o.exec(`UPDATE review_control.targets SET content_hash = $2, rendering_hash = '' WHERE draft_id = $1 AND position = 0`, int64(id),
+			o.authoring.row(id).targets[0].ContentHash)
 	}
 	earlier()
 	page := "/drafts/" + id.String()
@@ -324,7 +336,8 @@ func TestApprovalsOfAnEarlierRelease(t *testing.T) {
 	for i := range 2 {
 		o.deliver(id, i)
 	}
-	if d := o.target(id, 0).Delivery; d.State != reviewcontrol.Changed || !strings.Contains(d.Problem, "an earlier release of Hub") || len(o.sender.mails()) != 1 {
+	if d := o.target(id, 0).Delivery; d.State != reviewcontrol.Changed || !strings.Contains(d.Problem, "an earlier release of Hub") ||
+		len(o.sender.mails()) != 1 {
 		t.Errorf("%+v", d)
 	}
 	has(t, o.get(page), "Not sent: content changed", "an earlier release of Hub", "1 of 2 approved mails were sent")
@@ -343,15 +356,18 @@ func TestThePreviewIsThatOfThePage(t *testing.T) {
 	}
 	frame := fmt.Sprintf("/drafts/%s/targets/0/preview?of=%s", id, v.Rendering.Hash())
 	for _, path := range []string{"/drafts/" + id.String(), "/drafts/" + id.String() + "/targets/0"} {
-		has(t, o.send(session(ben, "reviewer"), "GET", path, "", "").Body.String(), `src="`+frame+`" data-of="`+v.Rendering.Hash()+`"`, "From</span> <bdi>Hub</bdi> &lt;<bdi>hub@hub.example</bdi>&gt;")
+		has(t, o.send(session(ben, "reviewer"), "GET", path, "", "").Body.String(), `src="`+frame+`" data-of="`+v.Rendering.Hash()+`"`,
+			"From</span> <bdi>Hub</bdi> &lt;<bdi>hub@hub.example</bdi>&gt;")
 	}
 	w := o.send(session(ben, "reviewer"), "GET", frame, "", "")
-	if w.Body.String() != v.Rendering.HTML || !strings.HasPrefix(w.Header().Get("Set-Cookie"), "hub-shown="+v.Rendering.Hash()+"; Path=/drafts; Max-Age=60; Secure; SameSite=Lax") {
+	if w.Body.String() != v.Rendering.HTML || !strings.HasPrefix(w.Header().Get("Set-Cookie"), "hub-shown="+v.Rendering.Hash()+
+		"; Path=/drafts; Max-Age=60; Secure; SameSite=Lax") {
 		t.Errorf("%v %s", w.Header(), w.Body)
 	}
 	o.authoring.change(id, lies["another body"])
 	w = o.send(session(ben, "reviewer"), "GET", frame, "", "")
-	if w.Code != http.StatusConflict || strings.Contains(w.Body.String(), "evil") || w.Header().Get("Set-Cookie") != "" || !strings.Contains(w.Body.String(), "has changed") {
+	if w.Code != http.StatusConflict || strings.Contains(w.Body.String(), "evil") || w.Header().Get("Set-Cookie") != "" ||
+		!strings.Contains(w.Body.String(), "has changed") {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 }
@@ -360,7 +376,8 @@ func TestThePreviewIsThatOfThePage(t *testing.T) {
 func TestFlaggedMailsAreDecidedOnByThemselves(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	bodies := []string{"<p>plain</p>", `<p style="color:#fff">white</p>`, `<img src="https://a.example/x.png">`, `<a href="https://evil.com">bank.com</a>`, "<p>long</p>" + strings.Repeat("<br>", 200) + "end",
+	bodies := []string{"<p>plain</p>", `<p style="color:#fff">white</p>`, `<img src="https://a.example/x.png">`,
+		`<a href="https://evil.com">bank.com</a>`, "<p>long</p>" + strings.Repeat("<br>", 200) + "end",
 		"<table><tr>" + strings.Repeat("<td>wide", 40), `<style>p{}</style><p hidden>was hidden</p>`}
 	id := o.authoring.draft(len(bodies), func(d *draftRow) {
 		for i := range d.targets {
@@ -378,16 +395,19 @@ func TestFlaggedMailsAreDecidedOnByThemselves(t *testing.T) {
 			t.Errorf("target %d is together %v", i, !together)
 		}
 		w := o.post(page+"/approve-shown", url.Values{"target": {target}})
-		if approved := o.target(id, i).Decision.Choice == reviewcontrol.Approve; approved != together || !together && !strings.Contains(o.flash(w), "has to be decided on by itself") {
+		if approved := o.target(id, i).Decision.Choice == reviewcontrol.Approve; approved != together || !together &&
+			!strings.Contains(o.flash(w), "has to be decided on by itself") {
 			t.Errorf("target %d: approved %v, %q", i, approved, o.flash(w))
 		}
 	}
-	if _, _, err := o.service.ApproveShown(signedIn(t.Context(), ben), ben, id, []reviewcontrol.Shown{o.shown(id, 0), o.shown(id, 1)}); code(err) != fault.Conflict {
+	if _, _, err := o.service.ApproveShown(signedIn(t.Context(), ben), ben, id,
+		[]reviewcontrol.Shown{o.shown(id, 0), o.shown(id, 1)}); code(err) != fault.Conflict {
 		t.Error(err)
 	}
 	o.decide(id, 1, reviewcontrol.Approve) // by itself
 	// One that was decided on before keeps no other from being approved.
-	if n, _, err := o.service.ApproveShown(signedIn(t.Context(), ben), ben, id, []reviewcontrol.Shown{o.shown(id, 0), o.shown(id, 1)}); err != nil || n != 0 {
+	if n, _, err := o.service.ApproveShown(signedIn(t.Context(), ben), ben, id,
+		[]reviewcontrol.Shown{o.shown(id, 0), o.shown(id, 1)}); err != nil || n != 0 {
 		t.Errorf("%d, %v", n, err)
 	}
 }

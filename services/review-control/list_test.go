@@ -60,13 +60,15 @@ func TestWhatWaitsForMe(t *testing.T) {
 	h.authoring.draft(1)                                                // 6
 	waiting := reviewcontrol.DraftFilter{Waiting: true, For: ada}
 	ids, page := h.list(waiting)
-	if ids != "2 5 1" || page.Counts.Waiting != 3 || page.Counts.All != 6 || page.Counts.ByStatus[reviewcontrol.InReview] != 5 || !page.Counts.Known {
+	if ids != "2 5 1" || page.Counts.Waiting != 3 || page.Counts.All != 6 || page.Counts.ByStatus[reviewcontrol.InReview] != 5 ||
+		!page.Counts.Known {
 		t.Errorf("%s, %+v", ids, page.Counts)
 	}
 	if ids, page := h.list(reviewcontrol.DraftFilter{Waiting: true, For: ben}); ids != "3 4 2 1" || page.Counts.Waiting != 4 {
 		t.Errorf("%s, %+v", ids, page.Counts)
 	}
-	if ids, page := h.list(reviewcontrol.DraftFilter{Status: reviewcontrol.InReview, For: ada}); ids != "3 4 2 5 1" || page.Counts.Waiting != 3 {
+	if ids, page := h.list(reviewcontrol.DraftFilter{Status: reviewcontrol.InReview, For: ada}); ids != "3 4 2 5 1" ||
+		page.Counts.Waiting != 3 {
 		t.Errorf("%s, %+v", ids, page.Counts)
 	}
 	// Pages end where the next begins, also when what they ended with is decided meanwhile.
@@ -75,11 +77,13 @@ func TestWhatWaitsForMe(t *testing.T) {
 	h.decide(2, 0, reviewcontrol.Reject)
 	h.decide(2, 1, reviewcontrol.Reject)
 	waiting.Limit, waiting.After = 2, page.Next
-	if ids, page := h.list(waiting); page.Next != 0 || ids != "5 1" || page.Counts.Waiting != 2 || page.Counts.ByStatus[reviewcontrol.Rejected] != 1 {
+	if ids, page := h.list(waiting); page.Next != 0 || ids != "5 1" || page.Counts.Waiting != 2 ||
+		page.Counts.ByStatus[reviewcontrol.Rejected] != 1 {
 		t.Errorf("%s, %+v", ids, page)
 	}
 	// A search narrows pages and counts alike.
-	if ids, page := h.list(reviewcontrol.DraftFilter{Waiting: true, For: ada, Search: "LATE"}); ids != "1" || page.Counts.Waiting != 1 || page.Counts.All != 1 {
+	if ids, page := h.list(reviewcontrol.DraftFilter{Waiting: true, For: ada, Search: "LATE"}); ids != "1" || page.Counts.Waiting != 1 ||
+		page.Counts.All != 1 {
 		t.Errorf("%s, %+v", ids, page.Counts)
 	}
 	// An authoring of an earlier release does not know whose drafts they are; nobody is asked to decide on their own.
@@ -194,7 +198,8 @@ func TestHere(t *testing.T) {
 	}
 	grace := reviewcontrol.Reviewer{ID: "usr_g", Email: "grace@hub.example", Name: `<b>Grace`}
 	asGrace := session(grace, "reviewer")
-	if w := o.send(asGrace, "POST", path, "application/x-www-form-urlencoded", "shown=", scripted...); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Ada has this draft open") || strings.Contains(w.Body.String(), "<html") {
+	if w := o.send(asGrace, "POST", path, "application/x-www-form-urlencoded", "shown=", scripted...); w.Code != http.StatusOK ||
+		!strings.Contains(w.Body.String(), "Ada has this draft open") || strings.Contains(w.Body.String(), "<html") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	w := o.post(path, url.Values{"shown": {"Somebody else"}}, scripted...)
@@ -204,7 +209,8 @@ func TestHere(t *testing.T) {
 	}
 	has(t, o.get("/drafts"), "Open: &lt;b&gt;Grace", "!Open: Ada")
 	o.clock.Advance(time.Minute)
-	if w := o.post(path, url.Values{"shown": {"<b>Grace has this draft open"}}, scripted...); w.Code != http.StatusOK || strings.Contains(w.Body.String(), "Grace") {
+	if w := o.post(path, url.Values{"shown": {"<b>Grace has this draft open"}}, scripted...); w.Code != http.StatusOK ||
+		strings.Contains(w.Body.String(), "Grace") {
 		t.Errorf("a minute later: %d %s", w.Code, w.Body)
 	}
 	has(t, o.get("/drafts"), "!Grace")
@@ -221,20 +227,24 @@ func TestListOfDrafts(t *testing.T) {
 	o.exec(`UPDATE review_control.targets SET flags = 5 WHERE draft_id = $1`, int64(flagged))
 	o.made("plain", "agent", 3*24*time.Hour)
 	page := o.get("/drafts")
-	has(t, page, "봄 세일 &lt;b&gt;", "2 flagged", ">waiting 3 h</time>", ">waiting 3 days</time>", "2 of 2 left", `Waiting for me <span class="count">2<`, `In review <span class="count">3<`, `All <span class="count">3<`, "!Ada&#39;s own")
+	has(t, page, "봄 세일 &lt;b&gt;", "2 flagged", ">waiting 3 h</time>", ">waiting 3 days</time>", "2 of 2 left",
+		`Waiting for me <span class="count">2<`, `In review <span class="count">3<`, `All <span class="count">3<`, "!Ada&#39;s own")
 	if strings.Index(page, ">plain<") > strings.Index(page, "봄 세일") {
 		t.Error("the oldest is not first")
 	}
 	o.decide(flagged, 0, reviewcontrol.Approve)
-	has(t, o.get("/drafts?q=%EC%84%B8%EC%9D%BC"), "1 flagged", "1 of 2 left", `value="세일"`, `Waiting for me <span class="count">1<`, `href="/drafts?q=%EC%84%B8%EC%9D%BC&amp;status=sent"`, "!>plain<", ">Clear</a>")
+	has(t, o.get("/drafts?q=%EC%84%B8%EC%9D%BC"), "1 flagged", "1 of 2 left", `value="세일"`, `Waiting for me <span class="count">1<`,
+		`href="/drafts?q=%EC%84%B8%EC%9D%BC&amp;status=sent"`, "!>plain<", ">Clear</a>")
 	o.decide(flagged, 1, reviewcontrol.Approve)
 	has(t, o.get("/drafts?status=approved"), "!flagged", "0 of 2 sent", ">&lt;1 min ago</time>")
 	has(t, o.get("/drafts?q=%22%3E%3Cb%3E%25"), "No draft matches", "Clear the search", "!\"><b>%")
-	has(t, o.get("/drafts?q="+flagged.String()), "No draft here matches", "1 draft matches elsewhere", fmt.Sprintf("/drafts?q=%s&amp;status=all", flagged))
+	has(t, o.get("/drafts?q="+flagged.String()), "No draft here matches", "1 draft matches elsewhere",
+		fmt.Sprintf("/drafts?q=%s&amp;status=all", flagged))
 	has(t, o.get("/drafts?q="+strings.Repeat("x", 5000)), "No draft matches")
 	for _, status := range []string{"draft", "rejected", "sent", "cancelled"} {
 		page := o.get("/drafts?status=" + status)
-		empty := regexp.MustCompile(`(?s)<div class="empty"><p class="what">.+</p><p>.+</p><p><a class="button" href="([^"]+)">`).FindStringSubmatch(page)
+		empty := regexp.MustCompile(`(?s)<div class="empty"><p class="what">.+</p><p>.+</p><p><a class="button" href="([^"]+)">`).
+			FindStringSubmatch(page)
 		if empty == nil || o.get(html.UnescapeString(empty[1])) == "" {
 			t.Errorf("%s says not what to do: %s", status, page)
 		}
@@ -270,12 +280,13 @@ func TestKeysHaveNames(t *testing.T) {
 		}
 		return map[string]any{"names": found}, nil
 	}
-	declared := hop.Declaration{Path: "/internal/apikeys/names", Takes: caller.Rule{"admin": {caller.Service}, "review-control": {caller.Service}}}
+	declared := hop.Declaration{Path: "/internal/apikeys/names",
+		Takes: caller.Rule{"admin": {caller.Service}, "review-control": {caller.Service}}}
 	url := contract.Serve(t, "auth", contract.Fake(t, "auth", declared, names))
 	h := newHouse(t)
 	o := &office{h, http.NewServeMux()}
 	keys := auth.New(h.remote("auth", url, h.keys), h.clock.Now)
-	c, err := console.New(h.another(func(c *reviewcontrol.Config) { c.Keys = keys }), h.keys, slog.New(slog.DiscardHandler))
+	c, err := console.New(h.another(func(c *reviewcontrol.Config) { c.Keys = keys }), h.suppressed, h.keys, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

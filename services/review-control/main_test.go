@@ -35,7 +35,9 @@ import (
 	reviewcontrol "hub.internal/services/review-control"
 	drafts "hub.internal/services/review-control/authoring"
 	"hub.internal/services/review-control/jobs"
+	"hub.internal/services/review-control/mailer"
 	"hub.internal/services/review-control/postgres"
+	"hub.internal/services/review-control/suppression"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -43,18 +45,19 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 // house is the service on a store of its own, beside an authoring service that the test
 // speaks for and an SMTP server that it plays.
 type house struct {
-	t         testing.TB
-	db        hubtest.WriteStoreDB
-	store     *postgres.Store
-	pool      *pgstore.Pool
-	clock     *hubtest.Clock
-	keys      *caller.Keys
-	super     *pgxpool.Pool
-	service   *reviewcontrol.Service
-	authoring *authoring
-	sender    *sender
-	client    *remote.Client
-	url       string
+	t          testing.TB
+	db         hubtest.WriteStoreDB
+	store      *postgres.Store
+	pool       *pgstore.Pool
+	clock      *hubtest.Clock
+	keys       *caller.Keys
+	super      *pgxpool.Pool
+	suppressed *suppression.List
+	service    *reviewcontrol.Service
+	authoring  *authoring
+	sender     *sender
+	client     *remote.Client
+	url        string
 }
 
 func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
@@ -70,6 +73,7 @@ func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
 	}
 	t.Cleanup(h.super.Close)
 	h.authoring = newAuthoring(t, h.clock)
+	h.suppressed = suppression.New(h.store, h.clock.Now)
 	h.service = h.another(change...)
 	mux := http.NewServeMux()
 	quiet := slog.New(slog.DiscardHandler)
@@ -85,8 +89,9 @@ func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
 
 // another is a replica of the service.
 func (h *house) another(change ...func(*reviewcontrol.Config)) *reviewcontrol.Service {
-	config := reviewcontrol.Config{Store: h.store, Drafts: drafts.New(h.remote("authoring", h.authoring.url, h.keys)), Sender: h.sender,
-		PublicURL: "https://hub.example", From: reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}, Now: h.clock.Now}
+	config := reviewcontrol.Config{Store: h.store, Suppressions: h.suppressed,
+		Drafts: drafts.New(h.remote("authoring", h.authoring.url, h.keys)), Sender: h.sender,
+		PublicURL: "https://hub.example", From: mailer.Address{Name: "Hub", Email: "hub@hub.example"}, Now: h.clock.Now}
 	for _, f := range change {
 		f(&config)
 	}
@@ -94,7 +99,8 @@ func (h *house) another(change ...func(*reviewcontrol.Config)) *reviewcontrol.Se
 }
 
 func (h *house) remote(service, url string, keys *caller.Keys) *remote.Client {
-	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: keys, Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+	c := remote.New(remote.Options{Service: service, Instancer: sd.FixedInstancer{strings.TrimPrefix(url, "http://")}, Keys: keys,
+		Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	h.t.Cleanup(c.Close)
 	return c
 }
@@ -135,7 +141,8 @@ func newKey() string { return fmt.Sprintf("key-%d", serial.Add(1)) }
 
 // agent is a context with the credential of an agent.
 func agent(ctx context.Context) context.Context {
-	return caller.With(ctx, caller.Caller{Kind: caller.Key, Service: "crm", ExternalUserID: "u1", CredentialID: "ak_1", Scopes: []string{"control"}, RequestID: "req_1"})
+	return caller.With(ctx, caller.Caller{Kind: caller.Key, Service: "crm", ExternalUserID: "u1", CredentialID: "ak_1",
+		Scopes: []string{"control"}, RequestID: "req_1"})
 }
 
 var (
@@ -145,7 +152,8 @@ var (
 
 // signedIn is a context with the console session of a reviewer.
 func signedIn(ctx context.Context, r reviewcontrol.Reviewer) context.Context {
-	return caller.With(ctx, caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: r.ID, CredentialID: "ses_1", HubUser: r.ID, Email: r.Email, Name: r.Name, Roles: []string{"reviewer", "admin"}, RequestID: "req_2"})
+	return caller.With(ctx, caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: r.ID, CredentialID: "ses_1",
+		HubUser: r.ID, Email: r.Email, Name: r.Name, Roles: []string{"reviewer", "admin"}, RequestID: "req_2"})
 }
 
 type reply struct {
@@ -247,8 +255,9 @@ func (h *house) start(s *reviewcontrol.Service) (stop func() time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		runner := jobs.Runner(s, h.store, 4)
-		runner.Pool, runner.Service, runner.Schema, runner.Instance, runner.Logger = h.pool, "review-control", "review_control", instance, slog.New(slog.DiscardHandler)
+		runner := jobs.Runner(s, h.suppressed, h.store, 4)
+		runner.Pool, runner.Service, runner.Schema, runner.Instance, runner.Logger = h.pool, "review-control", "review_control", instance,
+			slog.New(slog.DiscardHandler)
 		ended <- runner.Run(ctx)
 	}()
 	return func() time.Duration {
@@ -394,13 +403,18 @@ func (a *authoring) draft(n int, change ...func(*draftRow)) reviewcontrol.ID {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.next++
-	d := &draftRow{draftSummary: draftSummary{ID: fmt.Sprint(a.next), Name: "win back", Status: "draft", SegmentID: "1", SegmentName: "quiet", SegmentKind: "partner", TargetCount: n,
-		Decisions: map[string]int{"pending": n, "approved": 0, "rejected": 0}, Delivery: map[string]int{"sent": 0, "failed": 0, "suppressed": 0, "unknown": 0},
-		CreatedBy: new("campaign-agent"), Origin: map[string]any{"service": "crm", "external_user_id": "u1", "credential_id": "ak_1", "hub_user": ""}, CreatedAt: a.clock.Now()},
+	d := &draftRow{draftSummary: draftSummary{ID: fmt.Sprint(a.next), Name: "win back", Status: "draft", SegmentID: "1",
+		SegmentName: "quiet", SegmentKind: "partner", TargetCount: n,
+		Decisions: map[string]int{"pending": n, "approved": 0, "rejected": 0},
+		Delivery:  map[string]int{"sent": 0, "failed": 0, "suppressed": 0, "unknown": 0},
+		CreatedBy: new("campaign-agent"), Origin: map[string]any{"service": "crm", "external_user_id": "u1", "credential_id": "ak_1",
+			"hub_user": ""}, CreatedAt: a.clock.Now()},
 		SubjectTemplate: "Hello", BodyTemplate: "Dear {{toName}}"}
 	for i := range n {
-		to := recipientRow{Index: i, ExternalID: int64(500 + i), ToEmail: fmt.Sprintf("C%d-%d@partner.example", a.next, i), ToName: fmt.Sprintf("Contact %d", i)}
-		d.targets = append(d.targets, targetRow{recipientRow: to, Subject: "Hello", Body: fmt.Sprintf("Dear Contact %d", i), Snapshot: json.RawMessage(`{"partner_id":1}`)})
+		to := recipientRow{Index: i, ExternalID: int64(500 + i), ToEmail: fmt.Sprintf("C%d-%d@partner.example", a.next, i),
+			ToName: fmt.Sprintf("Contact %d", i)}
+		d.targets = append(d.targets, targetRow{recipientRow: to, Subject: "Hello", Body: fmt.Sprintf("Dear Contact %d", i),
+			Snapshot: json.RawMessage(`{"partner_id":1}`)})
 	}
 	for _, f := range change {
 		f(d)
@@ -552,7 +566,8 @@ func (a *authoring) list(_ context.Context, in draftsAsked) (page draftPage, err
 		if !in.madeBySome(&d) {
 			page.CountsOthers[d.Status]++
 		}
-		if len(in.Status) > 0 && !slices.Contains(in.Status, d.Status) || in.Others && in.madeBySome(&d) || in.Order == "queued" && d.QueuedAt == nil {
+		if len(in.Status) > 0 && !slices.Contains(in.Status, d.Status) || in.Others && in.madeBySome(&d) || in.Order == "queued" &&
+			d.QueuedAt == nil {
 			continue
 		}
 		d.Status = a.drafts[d.ID].Status // what is stored
@@ -635,7 +650,8 @@ func (a *authoring) recipients(ctx context.Context, in struct {
 	return map[string]any{"recipients": list, "next_after": page.NextAfter}, err
 }
 
-var allowed = map[string][]string{"draft": {"in_review", "cancelled"}, "in_review": {"approved", "rejected", "cancelled"}, "approved": {"sent", "cancelled", "in_review"}}
+var allowed = map[string][]string{"draft": {"in_review", "cancelled"}, "in_review": {"approved", "rejected", "cancelled"},
+	"approved": {"sent", "cancelled", "in_review"}}
 
 func (a *authoring) transit(ctx context.Context, in transition) (map[string]any, error) {
 	a.mu.Lock()
@@ -660,7 +676,8 @@ func (a *authoring) transit(ctx context.Context, in transition) (map[string]any,
 		return moved(earlier, a.clock.Now(), true), nil
 	}
 	if !slices.Contains(in.From, d.Status) || !slices.Contains(allowed[d.Status], in.To) {
-		return nil, fault.New(fault.Conflict, "The draft is %s, so it cannot become %s.", d.Status, in.To).With(map[string]string{"from": d.Status, "to": in.To})
+		return nil, fault.New(fault.Conflict, "The draft is %s, so it cannot become %s.", d.Status,
+			in.To).With(map[string]string{"from": d.Status, "to": in.To})
 	}
 	in.From = []string{d.Status}
 	a.movers = append(a.movers, caller.From(ctx))
@@ -703,7 +720,8 @@ func (a *authoring) progress(_ context.Context, in struct {
 	if in.Version > d.ProgressVersion {
 		d.ProgressVersion, d.Decisions, d.Delivery, d.rejections = in.Version, in.Decisions, in.Delivery, in.Rejections
 	}
-	return map[string]any{"draft_id": d.ID, "version": d.ProgressVersion, "decisions": d.Decisions, "delivery": d.Delivery, "rejections": d.rejections}, nil
+	return map[string]any{"draft_id": d.ID, "version": d.ProgressVersion, "decisions": d.Decisions, "delivery": d.Delivery,
+		"rejections": d.rejections}, nil
 }
 
 // answer is how the SMTP server takes a mail.
@@ -719,7 +737,7 @@ type answer struct {
 type sender struct {
 	mu   sync.Mutex
 	say  map[string][]answer
-	sent []reviewcontrol.Message
+	sent []mailer.Message
 	// tries counts calls, whatever came of them.
 	tries int
 }
@@ -730,13 +748,13 @@ func (s *sender) to(email string, answers ...answer) {
 	s.say[email] = answers
 }
 
-func (s *sender) mails() []reviewcontrol.Message {
+func (s *sender) mails() []mailer.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.sent)
 }
 
-func (s *sender) Send(ctx context.Context, m reviewcontrol.Message, begin func(context.Context) error) error {
+func (s *sender) Send(ctx context.Context, m mailer.Message, begin func(context.Context) error) error {
 	s.mu.Lock()
 	s.tries++
 	var a answer

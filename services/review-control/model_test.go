@@ -11,6 +11,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/mailer"
 )
 
 // model is what CONTRACT.md 10 says of one draft.
@@ -108,8 +109,9 @@ func TestLife(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 4).Draw(rt, "targets")
 		id := h.authoring.draft(n)
-		m := &model{status: reviewcontrol.Drafted, choices: slices.Repeat([]reviewcontrol.Choice{reviewcontrol.Pending}, n), revisions: make([]int, n),
-			progress: make([]reviewcontrol.DeliveryState, n), attempts: make([]int, n), held: make([][]held, n)}
+		m := &model{status: reviewcontrol.Drafted, choices: slices.Repeat([]reviewcontrol.Choice{reviewcontrol.Pending}, n),
+			revisions: make([]int, n),
+			progress:  make([]reviewcontrol.DeliveryState, n), attempts: make([]int, n), held: make([][]held, n)}
 		email := func(i int) string { return fmt.Sprintf("C%s-%d@partner.example", id, i) }
 		target := rapid.IntRange(0, n-1)
 		conflict := func(err error, what string) {
@@ -148,7 +150,8 @@ func TestLife(t *testing.T) {
 				}
 				r, err := h.service.Decide(ctx, ada, id, seen, reviewcontrol.Judgement{Choice: choice})
 				switch same := m.choices[i] == choice; {
-				case m.status == reviewcontrol.Drafted, !same && (m.status != reviewcontrol.InReview || stale), m.status == reviewcontrol.Cancelled && !same:
+				case m.status == reviewcontrol.Drafted, !same && (m.status != reviewcontrol.InReview || stale),
+					m.status == reviewcontrol.Cancelled && !same:
 					conflict(err, "decide")
 				case same:
 					ok(err, "decide again")
@@ -273,19 +276,19 @@ func TestLife(t *testing.T) {
 				switch verdict {
 				case "ok":
 				case "refused":
-					h.sender.to(email(i), answer{refuse: sendError(reviewcontrol.Later)})
+					h.sender.to(email(i), answer{refuse: sendError(mailer.Later)})
 				case "suppressed":
-					_, err := h.service.Suppress(ctx, ada, email(i), "")
+					_, err := h.suppressed.Add(ctx, ada.Email, email(i), "")
 					ok(err, "suppress")
 				case "crash":
 					h.sender.to(email(i), answer{say: errors.New("crashed")})
 				default:
-					h.sender.to(email(i), answer{say: sendError(reviewcontrol.Verdict(verdict))})
+					h.sender.to(email(i), answer{say: sendError(mailer.Verdict(verdict))})
 				}
 				before := len(h.sender.mails())
 				again, err := h.service.Deliver(ctx, id, i)
 				if verdict == "suppressed" {
-					ok(h.service.Unsuppress(ctx, ada, email(i), "test"), "unsuppress")
+					ok(h.suppressed.Remove(ctx, ada.Email, email(i), "test"), "unsuppress")
 				}
 				if _, missing := h.store.Review(ctx, id); missing != nil {
 					return
@@ -301,7 +304,8 @@ func TestLife(t *testing.T) {
 					m.attempted = true
 					m.attempts[i]++
 				}
-				m.progress[i] = map[string]reviewcontrol.DeliveryState{"ok": reviewcontrol.Delivered, "refused": reviewcontrol.Queued, "later": reviewcontrol.Queued, "never": reviewcontrol.Failed,
+				m.progress[i] = map[string]reviewcontrol.DeliveryState{"ok": reviewcontrol.Delivered, "refused": reviewcontrol.Queued,
+					"later": reviewcontrol.Queued, "never": reviewcontrol.Failed,
 					"perhaps": reviewcontrol.Unknown, "crash": reviewcontrol.Unknown, "suppressed": reviewcontrol.Suppressed}[verdict]
 				if (again > 0) != (m.progress[i] == reviewcontrol.Queued) {
 					rt.Fatalf("%s: again in %s", verdict, again)
@@ -312,7 +316,8 @@ func TestLife(t *testing.T) {
 			"": func(rt *rapid.T) {
 				r, err := h.store.Review(ctx, id)
 				if err != nil {
-					if code(err) != fault.NotFound || m.status != reviewcontrol.Drafted && m.status != reviewcontrol.Cancelled || h.authoring.row(id).Status != string(m.status) {
+					if code(err) != fault.NotFound || m.status != reviewcontrol.Drafted && m.status != reviewcontrol.Cancelled ||
+						h.authoring.row(id).Status != string(m.status) {
 						rt.Fatalf("%v in %s", err, m.status)
 					}
 					return
@@ -322,7 +327,8 @@ func TestLife(t *testing.T) {
 				}
 				for i := range n {
 					x := h.target(id, i)
-					if x.Decision.Choice != m.choices[i] || x.Decision.Revision != m.revisions[i] || x.Delivery.State != m.progress[i] || x.Delivery.Attempts != m.attempts[i] {
+					if x.Decision.Choice != m.choices[i] || x.Decision.Revision != m.revisions[i] || x.Delivery.State != m.progress[i] ||
+						x.Delivery.Attempts != m.attempts[i] {
 						rt.Fatalf("target %d: got %+v\nwant %s %d %s %d", i, x, m.choices[i], m.revisions[i], m.progress[i], m.attempts[i])
 					}
 				}
@@ -331,7 +337,8 @@ func TestLife(t *testing.T) {
 				}
 				ok(h.service.Sync(ctx, id), "sync")
 				row, c := h.authoring.row(id), m.counts()
-				if row.Status != string(m.status) || row.Decisions["approved"] != c.Approved || row.Decisions["pending"] != c.Pending || row.Delivery["sent"] != c.Sent || row.Delivery["failed"] != c.Failed || row.Delivery["unknown"] != c.Unknown {
+				if row.Status != string(m.status) || row.Decisions["approved"] != c.Approved || row.Decisions["pending"] != c.Pending ||
+					row.Delivery["sent"] != c.Sent || row.Delivery["failed"] != c.Failed || row.Delivery["unknown"] != c.Unknown {
 					rt.Fatalf("authoring has %+v, want %s %+v", row, m.status, c)
 				}
 			},

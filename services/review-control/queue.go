@@ -14,6 +14,8 @@ import (
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
+	"hub.internal/services/review-control/mailer"
+	"hub.internal/services/review-control/suppression"
 )
 
 // QueueTakes is when a call of queue_for_review should long have ended.
@@ -25,7 +27,7 @@ type Intent struct {
 	DraftID     ID
 	TargetCount int
 	Maker       Maker
-	Sender      Address
+	Sender      mailer.Address
 	QueuedAt    time.Time
 	Actor, Note string
 	Key         write.Key
@@ -37,6 +39,22 @@ type Intent struct {
 func (in Intent) operation() string {
 	sum := sha256.Sum256([]byte(in.DraftID.String() + "\x00" + in.Key.Principal + "\x00" + in.Key.Operation + "\x00" + in.Key.Key))
 	return "queue:" + hex.EncodeToString(sum[:])
+}
+
+// QueueStore keeps what queue_for_review makes.
+type QueueStore interface {
+	// Answered returns the answer of an earlier call with the key, if there is one.
+	Answered(ctx context.Context, key write.Key) (tool.Result, bool, error)
+	// Intend keeps that a draft is about to be queued, with a job that ends it should nobody
+	// else; it returns what was kept before under the same key, E_CONFLICT when another
+	// call has the draft, and E_IDEMPOTENCY when the key has another draft.
+	Intend(ctx context.Context, in Intent, targets []Target) (Intent, error)
+	// Intent returns what is kept of a draft about to be queued, if it is.
+	Intent(ctx context.Context, id ID) (Intent, bool, error)
+	// Enqueue makes the intent a review, once for its key.
+	Enqueue(ctx context.Context, in Intent, answer tool.Result, entry audit.Entry) (tool.Result, error)
+	// Withdraw forgets an intent whose draft cannot be queued.
+	Withdraw(ctx context.Context, in Intent) error
 }
 
 // ReviewQueued is the answer of queue_for_review.
@@ -126,7 +144,7 @@ func (s *Service) intend(ctx context.Context, in Intent) (Intent, error) {
 	if err != nil {
 		return Intent{}, err
 	}
-	in.TargetCount, in.Maker, in.Sender = len(targets), draft.Maker, Address{draft.SenderName, draft.SenderEmail}
+	in.TargetCount, in.Maker, in.Sender = len(targets), draft.Maker, mailer.Address{Name: draft.SenderName, Email: draft.SenderEmail}
 	return s.c.Store.Intend(ctx, in, targets)
 }
 
@@ -164,16 +182,16 @@ func (s *Service) recipients(ctx context.Context, draft Draft) ([]Target, error)
 	emails, mailings := make([]string, len(targets)), map[string]int{}
 	for i, t := range targets {
 		emails[i] = t.ToEmail
-		mailings[EmailKey(t.ToEmail)]++
+		mailings[suppression.Key(t.ToEmail)]++
 	}
-	listed, err := s.c.Store.Listed(ctx, emails)
+	listed, err := s.c.Suppressions.Listed(ctx, emails)
 	if err != nil {
 		return nil, err
 	}
 	refused := []ListedTarget{}
 	for i, t := range targets {
-		targets[i].Mailings = mailings[EmailKey(t.ToEmail)]
-		if listed[EmailKey(t.ToEmail)] {
+		targets[i].Mailings = mailings[suppression.Key(t.ToEmail)]
+		if listed[suppression.Key(t.ToEmail)] {
 			refused = append(refused, ListedTarget{t.Index, t.ExternalID, t.ToEmail})
 		}
 	}
@@ -198,7 +216,7 @@ func (s *Service) complete(ctx context.Context, in Intent) (tool.Result, error) 
 	if err != nil {
 		return tool.Result{}, err
 	}
-	from := s.render(in.Sender, Address{}, Mail{}).From // as it is with every mail
+	from := s.render(in.Sender, mailer.Address{}, Mail{}).From // as it is with every mail
 	answer, err := write.Answer(ReviewQueued{
 		DraftID: in.DraftID.String(), ID: in.DraftID.String(), Status: InReview, QueuedAt: schema.Moment(in.QueuedAt),
 		TargetCount: in.TargetCount, ReviewURL: s.c.PublicURL + "/drafts/" + in.DraftID.String(), From: Mailbox(from),

@@ -13,6 +13,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/mailer"
 )
 
 func TestQueue(t *testing.T) {
@@ -25,7 +26,9 @@ func TestQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf(`{"draft_id":"%[1]s","id":"%[1]s","status":"in_review","queuedAt":"2026-01-15T09:00:00.000Z","targetCount":3,"review_url":"https://hub.example/drafts/%[1]s","from":{"name":"Kim","email":"kim@shop.example"}}`, id); first.data != want || first.count != 3 || first.replayed {
+	if want := fmt.Sprintf(`{"draft_id":"%[1]s","id":"%[1]s","status":"in_review","queuedAt":"2026-01-15T09:00:00.000Z","targetCount":3,`+
+		`"review_url":"https://hub.example/drafts/%[1]s","from":{"name":"Kim","email":"kim@shop.example"}}`, id); first.data != want ||
+		first.count != 3 || first.replayed {
 		t.Errorf("%+v, want %s", first, want)
 	}
 	row := h.authoring.row(id)
@@ -33,11 +36,14 @@ func TestQueue(t *testing.T) {
 		t.Errorf("authoring has %s, queued at %v", row.Status, row.QueuedAt)
 	}
 	r := h.review(id)
-	if r.Status != reviewcontrol.InReview || r.Counts != (reviewcontrol.Counts{Pending: 3}) || r.Actor != "agent 7" || r.Note != "look\nclosely" ||
-		r.Maker != (reviewcontrol.Maker{CreatedBy: "campaign-agent", ExternalUser: "u1"}) || r.Sender != (reviewcontrol.Address{Name: "Kim", Email: "kim@shop.example"}) {
+	if r.Status != reviewcontrol.InReview || r.Counts != (reviewcontrol.Counts{Pending: 3}) || r.Actor != "agent 7" ||
+		r.Note != "look\nclosely" ||
+		r.Maker != (reviewcontrol.Maker{CreatedBy: "campaign-agent", ExternalUser: "u1"}) ||
+		r.Sender != (mailer.Address{Name: "Kim", Email: "kim@shop.example"}) {
 		t.Errorf("%+v", r)
 	}
-	if n := one[int](h, `SELECT count(*) FROM audit.calls WHERE tool = 'queue_for_review' AND outcome = 'ok' AND credential_id = 'ak_1' AND detail ->> 'draft_id' = $1`, id.String()); n != 1 {
+	if n := one[int](h, `SELECT count(*) FROM audit.calls WHERE tool = 'queue_for_review' AND outcome = 'ok' AND credential_id = 'ak_1' `+
+		`AND detail ->> 'draft_id' = $1`, id.String()); n != 1 {
 		t.Errorf("%d audit rows", n)
 	}
 	// The same call again is answered without authoring.
@@ -60,7 +66,8 @@ func TestQueue(t *testing.T) {
 		_, err = h.send(agent(t.Context()), newKey(), fmt.Sprintf(`{"draftId":"%s"}`, unknown))
 		wants(t, err, fault.NotFound)
 	}
-	for _, bad := range []string{`{"draftId":"1","actor":"a\nb"}`, `{"draftId":"1","actor":"a\u2028b"}`, `{"draftId":"1","actor":"a\u202eb"}`, `{"draftId":"1","note":"a\u0000b"}`, `{"draftId":"1","note":"a\u0085b"}`} {
+	for _, bad := range []string{`{"draftId":"1","actor":"a\nb"}`, `{"draftId":"1","actor":"a\u2028b"}`,
+		`{"draftId":"1","actor":"a\u202eb"}`, `{"draftId":"1","note":"a\u0000b"}`, `{"draftId":"1","note":"a\u0085b"}`} {
 		_, err = h.send(agent(t.Context()), newKey(), bad)
 		wants(t, err, fault.Validation)
 	}
@@ -90,7 +97,7 @@ func TestQueueSuppressed(t *testing.T) {
 	h := newHouse(t)
 	id := h.authoring.draft(5003) // more than a page of recipients
 	for _, email := range []string{"c1-1@PARTNER.example", "C1-5002@partner.example"} {
-		if _, err := h.service.Suppress(signedIn(t.Context(), ada), ada, email, ""); err != nil {
+		if _, err := h.suppressed.Add(signedIn(t.Context(), ada), ada.Email, email, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -98,7 +105,8 @@ func TestQueueSuppressed(t *testing.T) {
 	_, err := h.send(agent(t.Context()), key, queueing(id))
 	wants(t, err, fault.Suppressed)
 	b, _ := json.Marshal(details(t, err)["targets"])
-	if want := `[{"externalId":501,"index":1,"toEmail":"C1-1@partner.example"},{"externalId":5502,"index":5002,"toEmail":"C1-5002@partner.example"}]`; string(b) != want {
+	if want := `[{"externalId":501,"index":1,"toEmail":"C1-1@partner.example"},{"externalId":5502,"index":5002,` +
+		`"toEmail":"C1-5002@partner.example"}]`; string(b) != want {
 		t.Errorf("%s\nwant %s", b, want)
 	}
 	if row := h.authoring.row(id); row.Status != "draft" || one[int](h, `SELECT count(*) FROM review_control.reviews`) != 0 {
@@ -106,7 +114,7 @@ func TestQueueSuppressed(t *testing.T) {
 	}
 	// A refusal frees the key.
 	for _, email := range []string{"c1-1@partner.example", "c1-5002@partner.example"} {
-		if err := h.service.Unsuppress(signedIn(t.Context(), ada), ada, email, "asked for it"); err != nil {
+		if err := h.suppressed.Remove(signedIn(t.Context(), ada), ada.Email, email, "asked for it"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -182,7 +190,8 @@ func TestQueueBreaksOff(t *testing.T) {
 				if err != nil || !a.replayed || a.count != 2 {
 					t.Errorf("%+v, %v", a, err)
 				}
-				if n := one[int](h, `SELECT count(*) FROM audit.calls WHERE tool = 'queue_for_review' AND outcome = 'ok' AND credential_id = 'ak_1'`); n != 1 {
+				if n := one[int](h,
+					`SELECT count(*) FROM audit.calls WHERE tool = 'queue_for_review' AND outcome = 'ok' AND credential_id = 'ak_1'`); n != 1 {
 					t.Errorf("%d audit rows", n)
 				}
 			})
@@ -230,7 +239,8 @@ func TestCancelWhileQueueing(t *testing.T) {
 	if !fault.From(err).Retryable() {
 		t.Errorf("%v", err)
 	}
-	_, err = h.service.Decide(signedIn(t.Context(), ada), ada, id, reviewcontrol.Shown{}, reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
+	_, err = h.service.Decide(signedIn(t.Context(), ada), ada, id, reviewcontrol.Shown{},
+		reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
 	wants(t, err, fault.Conflict)
 	h.exec(`ALTER TABLE review_control.idempotency_keys DROP CONSTRAINT never`)
 	if err := h.service.CompleteQueue(t.Context(), id); err != nil {
@@ -362,13 +372,15 @@ func TestAgentsDecideNothing(t *testing.T) {
 	id := h.queued(1)
 	shown := []reviewcontrol.Shown{h.shown(id, 0)}
 	for _, kind := range []string{caller.Key, caller.App, caller.Service, caller.Visitor, ""} {
-		ctx := caller.With(t.Context(), caller.Caller{Kind: kind, HubUser: ada.ID, Roles: []string{"reviewer", "admin"}, Scopes: []string{"control", "admin:write"}})
+		ctx := caller.With(t.Context(), caller.Caller{Kind: kind, HubUser: ada.ID, Roles: []string{"reviewer", "admin"},
+			Scopes: []string{"control", "admin:write"}})
 		_, decided := h.service.Decide(ctx, ada, id, shown[0], reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
 		_, _, approved := h.service.ApproveShown(ctx, ada, id, shown)
-		_, added := h.service.Suppress(ctx, ada, "x@y.example", "")
-		_, imported := h.service.StartImport(ctx, ada, "x", "", []byte("x@y.example"))
-		for what, err := range map[string]error{"decide": decided, "approve": approved, "cancel": h.service.Cancel(ctx, ada, id, ""), "cancel a draft": h.service.Cancel(ctx, ada, h.authoring.draft(1), ""),
-			"suppress": added, "unsuppress": h.service.Unsuppress(ctx, ada, "x@y.example", "why"), "import": imported} {
+		_, added := h.suppressed.Add(ctx, ada.Email, "x@y.example", "")
+		_, imported := h.suppressed.StartImport(ctx, ada.Email, "x", "", []byte("x@y.example"))
+		for what, err := range map[string]error{"decide": decided, "approve": approved, "cancel": h.service.Cancel(ctx, ada, id, ""),
+			"cancel a draft": h.service.Cancel(ctx, ada, h.authoring.draft(1), ""),
+			"suppress":       added, "unsuppress": h.suppressed.Remove(ctx, ada.Email, "x@y.example", "why"), "import": imported} {
 			if code(err) != fault.Scope {
 				t.Errorf("%q may %s: %v", kind, what, err)
 			}

@@ -2,122 +2,40 @@ package reviewcontrol
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/markup"
 	"hub.internal/pkg/text"
 	"hub.internal/services/review-control/body"
+	"hub.internal/services/review-control/mailer"
 )
-
-// Content is what a recipient reads, as it is handed over to the mail server before it is
-// encoded (RFC 2045). The address to unsubscribe at is no part of it: that is made when the
-// mail was approved, and stands in a header alone.
-type Content struct {
-	// From is whom the recipient sees the mail come from. Sender is Hub's own mailbox: the
-	// envelope's return path, and the header Sender where From is another.
-	From, Sender, To Address
-	Subject          string
-	// HTML is a whole document, empty for a mail of plain text. Text is always there. Lines end
-	// with CRLF.
-	HTML, Text string
-}
-
-// contentVersion names what Hash is taken over.
-const contentVersion = "hub mail 2"
-
-// Hash is what a decision is bound to: SHA-256 over all of the content, each part behind its
-// length, so that no two contents share one. It is in hexadecimal.
-func (c Content) Hash() string {
-	h := sha256.New()
-	for _, part := range []string{
-		contentVersion, c.From.Name, c.From.Email, c.Sender.Name, c.Sender.Email, c.To.Name, c.To.Email, c.Subject, c.HTML, c.Text,
-	} {
-		var length [8]byte
-		binary.BigEndian.PutUint64(length[:], uint64(len(part)))
-		h.Write(length[:])
-		h.Write([]byte(part))
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
 
 // Rendering is a target's content, and what a reviewer should know of it.
 type Rendering struct {
-	Content
+	mailer.Content
 	// Removed is what was taken out of what authoring has.
 	Removed []markup.Removed
 	View    body.View
 }
 
-// Told is a part of a mail and why a look at it does not tell it.
-type Told = body.Told
-
 // Shown is the HTML as a reviewer sees it, to whom nothing is loaded: the bytes that are sent, with a line in the
 // place of each picture that is elsewhere.
 func (r Rendering) Shown() string { return body.Shown(r.HTML) }
 
-// The page that a mail's HTML stands in. Its colours are said, so that no program sets others, and
-// links never lead away from what shows the mail.
-const (
-	documentHead = `<!doctype html>` + "\n" +
-		`<html lang="und"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">` +
-		`<meta name="color-scheme" content="light"><title></title><base target="_blank"></head>` + "\n" +
-		`<body style="margin:16px;background-color:#ffffff;color:#1b1b1b;font-family:Arial,Helvetica,sans-serif;` +
-		`font-size:15px;line-height:1.5;overflow-wrap:anywhere">` + "\n"
-	documentFoot = "\n</body></html>\n"
-)
-
-// Document is a whole page around the HTML of a mail's body.
-func Document(fragment string) string { return documentHead + fragment + documentFoot }
-
-// documentPage is what of that matters to a reader.
-var documentPage = body.Page{
-	Color: markup.Color{R: 0x1b, G: 0x1b, B: 0x1b}, Background: markup.Color{R: 255, G: 255, B: 255},
-	FontSize: markup.MailFontSize, LineHeight: 1.5, Margin: 16,
-}
-
-// allowed is what of an HTML body stays.
-var allowed = markup.Mail()
-
 // render is what a target gets: what a page shows, what a decision is bound to and what is handed
 // over are its bytes. Whom the mail is from and for is what was kept when the draft was queued; of
 // authoring are the subject and the body alone.
-func (s *Service) render(from Address, to Address, m Mail) Rendering {
-	r := Rendering{Content: Content{From: s.From(from), Sender: s.c.From, To: to}}
-	subject, removed := markup.Text(m.Subject)
-	r.Subject = text.OneLine(subject)
-	for i := range removed {
-		removed[i].What += " in the subject"
-	}
-	for _, a := range []*Address{&r.From, &r.To} {
+func (s *Service) render(from, to mailer.Address, m Mail) Rendering {
+	c := body.Clean(m.Subject, m.Body, m.HTML)
+	r := Rendering{Removed: c.Removed, View: c.View,
+		Content: mailer.Content{From: s.From(from), Sender: s.c.From, To: to, Subject: c.Subject, HTML: c.HTML, Text: c.Text}}
+	for _, a := range []*mailer.Address{&r.From, &r.To} {
 		name, _ := markup.Text(a.Name)
 		a.Name = text.OneLine(name)
 	}
-	if !m.HTML {
-		plain, more := markup.Text(m.Body)
-		r.Removed = markup.Merge(removed, more)
-		r.View = body.Read(plain, false, documentPage)
-		r.Text = lines(plain)
-		return r
-	}
-	fragment, more := allowed.Clean(m.Body)
-	r.Removed = markup.Merge(removed, more)
-	r.View = body.Read(fragment, true, documentPage)
-	r.HTML, r.Text = lines(Document(fragment)), lines(r.View.Text)
 	return r
-}
-
-// lines is a text with the ends of lines that it has in a mail, also of the last one.
-func lines(text string) string {
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	return strings.ReplaceAll(text, "\n", "\r\n")
 }
 
 // renderings hands over what the targets of a review get, in the order of their indexes, with what
@@ -135,7 +53,7 @@ func (s *Service) renderings(ctx context.Context, r Review, targets []Target, ea
 		}
 		delete(byIndex, index)
 		answered++
-		v := TargetView{Target: t, Mail: m, Rendering: s.render(r.Sender, Address{t.ToName, t.ToEmail}, m)}
+		v := TargetView{Target: t, Mail: m, Rendering: s.render(r.Sender, mailer.Address{Name: t.ToName, Email: t.ToEmail}, m)}
 		v.Flags = flagsOf(v)
 		return each(v)
 	})
@@ -148,36 +66,6 @@ func (s *Service) renderings(ctx context.Context, r Review, targets []Target, ea
 	}
 	return err
 }
-
-// frames are the heights in CSS pixels that a preview can have on a page.
-var frames = []int{200, 280, 360, 480, 640, 860, 1150, 1500}
-
-// frameOf is the number, from 1, of the lowest frame with that room; 0 when there is none.
-func frameOf(height int) int {
-	if height > 0 {
-		for i, h := range frames {
-			if height <= h {
-				return i + 1
-			}
-		}
-	}
-	return 0
-}
-
-// Frames are the numbers, from 1, of the heights that the mail's preview has in a narrow window and
-// in a wide one: of the lowest frame that shows it whole, or of the highest one.
-func (r Rendering) Frames() (narrow, wide int) {
-	of := func(room int) int {
-		if n := frameOf(room); n > 0 {
-			return n
-		}
-		return len(frames)
-	}
-	return of(r.View.Room[0]), of(r.View.Room[1])
-}
-
-// fits tells that a body is seen whole in a frame, in a narrow window as in a wide one.
-func fits(room [2]int) bool { return frameOf(room[0]) > 0 && frameOf(room[1]) > 0 }
 
 // changed is E_CONFLICT for a mail that is not what a reviewer saw.
 func changed(index int) error {

@@ -15,21 +15,23 @@ import (
 	"hub.internal/pkg/localserver"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/body"
+	"hub.internal/services/review-control/mailer"
 	"hub.internal/services/review-control/smtp"
 )
 
 // TestContentHash: each part of a content counts, and where it ends.
 func TestContentHash(t *testing.T) {
-	base := reviewcontrol.Content{From: reviewcontrol.Address{Name: "a", Email: "b"}, Sender: reviewcontrol.Address{Name: "c", Email: "d"}, To: reviewcontrol.Address{Name: "e", Email: "f"},
+	base := mailer.Content{From: mailer.Address{Name: "a", Email: "b"}, Sender: mailer.Address{Name: "c", Email: "d"},
+		To:      mailer.Address{Name: "e", Email: "f"},
 		Subject: "g", HTML: "h", Text: "i"}
 	seen := map[string]string{base.Hash(): "as it is"}
-	try := func(what string, c reviewcontrol.Content) {
+	try := func(what string, c mailer.Content) {
 		if earlier, same := seen[c.Hash()]; same {
 			t.Errorf("%s and %s have one hash", what, earlier)
 		}
 		seen[c.Hash()] = what
 	}
-	parts := func(c *reviewcontrol.Content) []*string {
+	parts := func(c *mailer.Content) []*string {
 		return []*string{&c.From.Name, &c.From.Email, &c.Sender.Name, &c.Sender.Email, &c.To.Name, &c.To.Email, &c.Subject, &c.HTML, &c.Text}
 	}
 	for i := range parts(&base) {
@@ -47,8 +49,8 @@ func TestContentHash(t *testing.T) {
 	}
 	// A field that somebody adds has to be part of the hash, and of this test.
 	leaves := 0
-	for i := range reflect.TypeFor[reviewcontrol.Content]().NumField() {
-		if f := reflect.TypeFor[reviewcontrol.Content]().Field(i); f.Type.Kind() == reflect.Struct {
+	for i := range reflect.TypeFor[mailer.Content]().NumField() {
+		if f := reflect.TypeFor[mailer.Content]().Field(i); f.Type.Kind() == reflect.Struct {
 			leaves += f.Type.NumField()
 		} else {
 			leaves++
@@ -105,7 +107,8 @@ func TestWhatIsShownIsWhatLeaves(t *testing.T) {
 	}
 	// In plain text, too, and with lines of every kind.
 	names = append(names, "text", "long lines", "dots", "spaces", "Korean", "Korean HTML")
-	for name, text := range map[string]string{"text": "a\nb\r\nc\rd", "long lines": strings.Repeat("x", 5000) + "\n" + strings.Repeat("가", 3000), "dots": ".\n..\n.", "spaces": " a \n\tb \n\n\n", "Korean": "안녕하세요\n끝",
+	for name, text := range map[string]string{"text": "a\nb\r\nc\rd", "long lines": strings.Repeat("x", 5000) + "\n" +
+		strings.Repeat("가", 3000), "dots": ".\n..\n.", "spaces": " a \n\tb \n\n\n", "Korean": "안녕하세요\n끝",
 		"Korean HTML": "<p>안녕하세요</p>\n<p>" + strings.Repeat("가나다라 ", 800)} {
 		list[name] = text
 	}
@@ -113,7 +116,8 @@ func TestWhatIsShownIsWhatLeaves(t *testing.T) {
 		d.SenderName, d.SenderEmail = new("Kim\u200b of the shop"), new("kim@shop.example")
 		for i, name := range names {
 			x := &d.targets[i]
-			x.Body, x.HTML, x.Subject = list[name], strings.Contains(name, "tsv/") || strings.Contains(name, "HTML"), fmt.Sprintf("%d: Für %s\u202e", i, name)
+			x.Body, x.HTML, x.Subject = list[name], strings.Contains(name, "tsv/") || strings.Contains(name, "HTML"),
+				fmt.Sprintf("%d: Für %s\u202e", i, name)
 		}
 	})
 	if _, err := o.house.send(agent(t.Context()), newKey(), queueing(id)); err != nil {
@@ -128,7 +132,8 @@ func TestWhatIsShownIsWhatLeaves(t *testing.T) {
 		}
 		frame := o.get(fmt.Sprintf("/drafts/%s/targets/%d/preview?of=%s", id, i, v.Rendering.Hash()))
 		shown[i] = page{frame, v.Rendering.Subject, v.Rendering.Text}
-		if _, err := o.service.Decide(signedIn(t.Context(), ada), ada, id, reviewcontrol.Shown{Index: i, Hash: v.Rendering.Hash()}, reviewcontrol.Judgement{Choice: reviewcontrol.Approve}); err != nil {
+		if _, err := o.service.Decide(signedIn(t.Context(), ada), ada, id, reviewcontrol.Shown{Index: i, Hash: v.Rendering.Hash()},
+			reviewcontrol.Judgement{Choice: reviewcontrol.Approve}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,13 +155,15 @@ func TestWhatIsShownIsWhatLeaves(t *testing.T) {
 			t.Errorf("%s did not arrive", name)
 			continue
 		}
-		if m.HTML != "" && body.Shown(m.HTML) != shown[i].frame || m.HTML == "" && !strings.Contains(shown[i].frame, ">"+html.EscapeString(shown[i].text)+"</pre>") {
+		if m.HTML != "" && body.Shown(m.HTML) != shown[i].frame || m.HTML == "" &&
+			!strings.Contains(shown[i].frame, ">"+html.EscapeString(shown[i].text)+"</pre>") {
 			t.Errorf("%s: the frame shows\n%q\nand what arrived is\n%q", name, shown[i].frame, m.HTML)
 		}
 		if m.Text != shown[i].text || m.Subject != shown[i].subject {
 			t.Errorf("%s: %q with the text\n%q\narrived as %q\n%q", name, shown[i].subject, shown[i].text, m.Subject, m.Text)
 		}
-		if from, err := m.Header.AddressList("From"); err != nil || from[0].Name != "Kim of the shop" || from[0].Address != "kim@shop.example" || m.Header.Get("Sender") != `"Hub" <hub@hub.example>` {
+		if from, err := m.Header.AddressList("From"); err != nil || from[0].Name != "Kim of the shop" ||
+			from[0].Address != "kim@shop.example" || m.Header.Get("Sender") != `"Hub" <hub@hub.example>` {
 			t.Errorf("%s: from %v, %v", name, from, err)
 		}
 	}

@@ -1,12 +1,14 @@
 package reviewcontrol
 
 import (
+	"hub.internal/pkg/audit"
 	"net/mail"
 	"slices"
 	"strings"
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/services/review-control/mailer"
 )
 
 // Status is where a draft is on its way to its recipients.
@@ -174,7 +176,7 @@ type Review struct {
 	ClosedAt *time.Time
 	// Maker is who made the draft, Sender whom its mails are from, or "" for Hub's own mailbox.
 	Maker  Maker
-	Sender Address
+	Sender mailer.Address
 	// Version grows with each change: authoring tells by it which counts are newer.
 	Version int64
 	// Actions is the number of the newest action: what one person decided at once, numbered from 1.
@@ -188,10 +190,69 @@ type Review struct {
 	LeavesAt *time.Time
 }
 
+// Transaction is the aggregate of a review with some of its targets, while nobody else changes them: what its methods do
+// is kept as steps, and the store writes exactly these.
+type Transaction struct {
+	Review Review
+	// Targets are those asked for, by index.
+	Targets []Target
+	// Earlier are the decisions that held before those on the targets of an action, in their order.
+	Earlier []Decision
+	// IsListed tells whether an address is on the suppression list.
+	IsListed func(email string) (bool, error)
+	// Entry is the audit row, for what somebody asked for.
+	Entry *audit.Entry
+	// Steps are what has happened, in order.
+	Steps []Step
+}
+
+// Step is one thing that has happened to a review.
+type Step struct {
+	Kind StepKind
+	// Target is whom it has happened to, as it is since; nil for what happened to the review itself.
+	Target *Target
+	// From and To are the statuses of a step Moved.
+	From, To Status
+}
+
+// StepKind says what has happened.
+type StepKind string
+
+// The kinds of steps.
+const (
+	// Decided: another decision holds on the target, a reviewer's or one that an undo has brought back.
+	Decided StepKind = "decided"
+	// Begun: the hand-over of the target's mail has begun. Started: it is the first of the review.
+	Begun   StepKind = "begun"
+	Started StepKind = "started"
+	// PutOff: the target's mail waits for another try.
+	PutOff StepKind = "put off"
+	// Settled: the target's mail has come to its outcome, or a better-known one.
+	Settled StepKind = "settled"
+	// Moved: the review has another status.
+	Moved StepKind = "moved"
+)
+
+// Counts tells that the step changes the review's own row, which authoring hears of. One mail's tries do not.
+func (s Step) Counts() bool { return s.Kind != Begun && s.Kind != PutOff }
+
+func (tx *Transaction) happened(kind StepKind, t *Target) {
+	tx.Steps = append(tx.Steps, Step{Kind: kind, Target: t})
+}
+
+// move gives the review another status, if it is one.
+func (tx *Transaction) move(to Status) {
+	if from := tx.Review.Status; from != to {
+		tx.Review.Status = to
+		tx.Steps = append(tx.Steps, Step{Kind: Moved, From: from, To: to})
+	}
+}
+
 // decide records a decision on a target of the review. revision is that of the decision
 // which the reviewer saw. It tells whether anything changed: the same choice on the same content
 // is no change, unless it comes with another note or reason.
-func (r *Review) decide(t *Target, d Decision, revision int) (changed bool, err error) {
+func (tx *Transaction) decide(t *Target, d Decision, revision int) (changed bool, err error) {
+	r := &tx.Review
 	now := t.Decision
 	if now.Choice == d.Choice && now.Hash == d.Hash && (d.Note == "" || d.Note == now.Note) && (d.Reason == "" || d.Reason == now.Reason) {
 		return false, nil
@@ -210,7 +271,9 @@ func (r *Review) decide(t *Target, d Decision, revision int) (changed bool, err 
 		return false, err
 	}
 	d.Revision, d.Previous = now.Revision+1, now.Revision
-	t.Decision, r.Counts, r.Status = d, counts, next
+	t.Decision, r.Counts = d, counts
+	tx.happened(Decided, t)
+	tx.move(next)
 	if next != InReview {
 		r.ClosedBy, r.ClosedAt = d.By, d.At
 	}
@@ -218,7 +281,8 @@ func (r *Review) decide(t *Target, d Decision, revision int) (changed bool, err 
 }
 
 // leave sets when the mails of a review that has just been approved may leave.
-func (r *Review) leave(delay time.Duration) {
+func (tx *Transaction) leave(delay time.Duration) {
+	r := &tx.Review
 	if r.Status == Approved && r.ClosedAt != nil {
 		at := r.ClosedAt.Add(delay)
 		r.LeavesAt = &at
@@ -227,7 +291,8 @@ func (r *Review) leave(delay time.Duration) {
 
 // undo takes back the newest decisions of one action: what held before them holds again. earlier are the
 // decisions that held before those on the targets, in their order.
-func (r *Review) undo(targets []Target, earlier []Decision, by Reviewer) error {
+func (tx *Transaction) undo(targets []Target, earlier []Decision, by Reviewer) error {
+	r := &tx.Review
 	next, err := Next(r.Status, Undo, r.Counts, r.Attempted)
 	if err != nil {
 		return err
@@ -249,6 +314,7 @@ func (r *Review) undo(targets []Target, earlier []Decision, by Reviewer) error {
 		*r.Counts.of(d.Choice)++
 		d.Revision, d.UndoneBy = t.Decision.Revision+1, by.Email
 		t.Decision = d
+		tx.happened(Decided, t)
 	}
 	if r.Status == Approved {
 		// Nothing was handed over: what became of mails before that was for the approvals of then.
@@ -256,7 +322,7 @@ func (r *Review) undo(targets []Target, earlier []Decision, by Reviewer) error {
 		r.ClosedBy, r.ClosedAt, r.LeavesAt = "", nil, nil
 		r.Reopened++
 	}
-	r.Status = next
+	tx.move(next)
 	return nil
 }
 
@@ -266,12 +332,14 @@ func stale(t Target) error {
 }
 
 // cancel ends the review for good.
-func (r *Review) cancel(by string, at time.Time) error {
+func (tx *Transaction) cancel(by string, at time.Time) error {
+	r := &tx.Review
 	next, err := Next(r.Status, Cancel, r.Counts, r.Attempted)
 	if err != nil {
 		return err
 	}
-	r.Status, r.ClosedBy, r.ClosedAt = next, by, &at
+	r.ClosedBy, r.ClosedAt = by, &at
+	tx.move(next)
 	return nil
 }
 

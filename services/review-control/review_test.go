@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/services/review-control/mailer"
 )
 
 // TestNext holds every status, trigger and condition to CONTRACT.md 10.1, and every other to
@@ -25,7 +26,8 @@ func TestNext(t *testing.T) {
 			at := func(s Status, tr Trigger) string { return fmt.Sprint(s, tr, name, attempted) }
 			want[at(Drafted, Queue)] = InReview
 			want[at(Drafted, Cancel)], want[at(InReview, Cancel)] = Cancelled, Cancelled
-			want[at(InReview, Decide)] = map[string]Status{"undecided": InReview, "none approved": Rejected, "waiting": Approved, "all out": Approved}[name]
+			want[at(InReview, Decide)] = map[string]Status{"undecided": InReview, "none approved": Rejected, "waiting": Approved,
+				"all out": Approved}[name]
 			want[at(Approved, Deliver)] = map[string]Status{"undecided": Approved, "none approved": Sent, "waiting": Approved, "all out": Sent}[name]
 			if !attempted {
 				want[at(Approved, Cancel)] = Cancelled
@@ -56,41 +58,44 @@ func TestNext(t *testing.T) {
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	pace := Pace{Retry: 30 * time.Second, GiveUp: time.Hour}
-	ended := func(v Verdict) *SendError { return &SendError{Verdict: v, Reason: "the server's words"} }
+	pace := mailer.Pace{Retry: 30 * time.Second, GiveUp: time.Hour}
+	ended := func(v mailer.Verdict) *mailer.SendError {
+		return &mailer.SendError{Verdict: v, Reason: "the server's words"}
+	}
 	for name, c := range map[string]struct {
 		status  Status
 		was     DeliveryState
 		attempt int
 		reached bool
-		sent    *SendError
+		sent    *mailer.SendError
 		// tried is how long ago the first try was.
 		tried time.Duration
 		want  DeliveryState
 		wait  time.Duration
 	}{
 		"taken":                        {Approved, Sending, 2, true, nil, time.Minute, Delivered, 0},
-		"refused":                      {Approved, Sending, 2, true, ended(Never), time.Minute, Failed, 0},
-		"in doubt":                     {Approved, Sending, 2, true, ended(Perhaps), time.Minute, Unknown, 0},
-		"put off":                      {Approved, Sending, 2, true, ended(Later), time.Minute, Queued, 30 * time.Second},
-		"put off once more":            {Approved, Sending, 2, true, ended(Later), time.Hour - 1, Queued, 30 * time.Second},
-		"given up":                     {Approved, Sending, 2, true, ended(Later), time.Hour, Failed, 0},
-		"no connection":                {Approved, Queued, 2, false, ended(Later), time.Minute, Queued, 30 * time.Second},
-		"not what was approved":        {Approved, Queued, 2, false, ended(Never), time.Minute, Failed, 0},
+		"refused":                      {Approved, Sending, 2, true, ended(mailer.Never), time.Minute, Failed, 0},
+		"in doubt":                     {Approved, Sending, 2, true, ended(mailer.Perhaps), time.Minute, Unknown, 0},
+		"put off":                      {Approved, Sending, 2, true, ended(mailer.Later), time.Minute, Queued, 30 * time.Second},
+		"put off once more":            {Approved, Sending, 2, true, ended(mailer.Later), time.Hour - 1, Queued, 30 * time.Second},
+		"given up":                     {Approved, Sending, 2, true, ended(mailer.Later), time.Hour, Failed, 0},
+		"no connection":                {Approved, Queued, 2, false, ended(mailer.Later), time.Minute, Queued, 30 * time.Second},
+		"not what was approved":        {Approved, Queued, 2, false, ended(mailer.Never), time.Minute, Failed, 0},
 		"taken, as is known late":      {Approved, Unknown, 2, true, nil, time.Minute, Delivered, 0},
-		"refused, as is known late":    {Approved, Unknown, 2, true, ended(Never), time.Minute, Failed, 0},
+		"refused, as is known late":    {Approved, Unknown, 2, true, ended(mailer.Never), time.Minute, Failed, 0},
 		"sent, then taken late":        {Sent, Unknown, 2, true, nil, time.Minute, Delivered, 0},
-		"in doubt, and late":           {Approved, Unknown, 2, true, ended(Perhaps), time.Minute, Unknown, -1},
-		"put off, and late":            {Approved, Unknown, 2, true, ended(Later), time.Minute, Unknown, -1},
-		"the attempt before":           {Approved, Sending, 1, true, ended(Later), time.Minute, Sending, -1},
+		"in doubt, and late":           {Approved, Unknown, 2, true, ended(mailer.Perhaps), time.Minute, Unknown, -1},
+		"put off, and late":            {Approved, Unknown, 2, true, ended(mailer.Later), time.Minute, Unknown, -1},
+		"the attempt before":           {Approved, Sending, 1, true, ended(mailer.Later), time.Minute, Sending, -1},
 		"the attempt before, taken":    {Approved, Sending, 1, true, nil, time.Minute, Sending, -1},
-		"known already":                {Approved, Delivered, 2, true, ended(Never), time.Minute, Delivered, -1},
-		"put off already":              {Approved, Queued, 2, true, ended(Later), time.Minute, Queued, -1},
-		"cancelled before it began":    {Cancelled, Queued, 2, false, ended(Never), time.Minute, Queued, -1},
-		"no connection, begun by then": {Approved, Sending, 2, false, ended(Later), time.Minute, Sending, -1},
+		"known already":                {Approved, Delivered, 2, true, ended(mailer.Never), time.Minute, Delivered, -1},
+		"put off already":              {Approved, Queued, 2, true, ended(mailer.Later), time.Minute, Queued, -1},
+		"cancelled before it began":    {Cancelled, Queued, 2, false, ended(mailer.Never), time.Minute, Queued, -1},
+		"no connection, begun by then": {Approved, Sending, 2, false, ended(mailer.Later), time.Minute, Sending, -1},
 	} {
 		at, since := now.Add(-time.Second), now.Add(-c.tried)
-		r, target := Review{Status: c.status, Counts: Counts{Approved: 2, Sent: 1}}, Target{Delivery: Delivery{State: c.was, Attempts: 2, At: &at, Since: &since}}
+		r, target := Review{Status: c.status, Counts: Counts{Approved: 2, Sent: 1}},
+			Target{Delivery: Delivery{State: c.was, Attempts: 2, At: &at, Since: &since}}
 		if c.status == Approved {
 			r.Counts.Sent = 0
 		}
@@ -98,7 +103,9 @@ func TestRecord(t *testing.T) {
 			*counter++
 		}
 		review, before := r, target
-		wait, err := r.record(&target, c.attempt, c.reached, c.sent, now, pace)
+		tx := Transaction{Review: r}
+		wait, err := tx.record(&target, c.attempt, c.reached, c.sent, now, pace)
+		r = tx.Review
 		if got := target.Delivery; err != nil || got.State != c.want || wait != max(c.wait, 0) || r.Status != c.status {
 			t.Errorf("%s: %+v, %s, %+v, %v", name, got, wait, r, err)
 		}
@@ -115,6 +122,8 @@ func TestRecord(t *testing.T) {
 		}
 		if changed := target.Delivery != before.Delivery; changed != (c.wait >= 0) || changed && !target.Delivery.At.Equal(now) {
 			t.Errorf("%s: %+v", name, target.Delivery)
+		} else if changed != (len(tx.Steps) > 0) || changed && tx.Steps[0].Target != &target {
+			t.Errorf("%s: %+v happened", name, tx.Steps)
 		}
 	}
 }
@@ -127,7 +136,8 @@ func TestSaidNo(t *testing.T) {
 			t.Errorf("%s is a no", no)
 		}
 	}
-	for _, err := range []error{nil, errors.New("broken"), fault.New(fault.DB, "away"), fault.New(fault.AuthInvalid, "key"), fault.New(fault.Conflict, "in progress").After(time.Second)} {
+	for _, err := range []error{nil, errors.New("broken"), fault.New(fault.DB, "away"), fault.New(fault.AuthInvalid, "key"),
+		fault.New(fault.Conflict, "in progress").After(time.Second)} {
 		if saidNo(err) {
 			t.Errorf("%v is a no", err)
 		}
@@ -136,13 +146,14 @@ func TestSaidNo(t *testing.T) {
 
 func TestWait(t *testing.T) {
 	t.Parallel()
-	p := Pace{Retry: 30 * time.Second}
-	for delays, want := range map[int][2]time.Duration{1: {30 * time.Second, 30 * time.Second}, 2: {time.Minute, time.Minute}, 5: {8 * time.Minute, 5 * time.Minute}, 8: {time.Hour, 5 * time.Minute}, 1 << 30: {time.Hour, 5 * time.Minute}} {
-		if reached, away := p.wait(delays, true), p.wait(delays, false); reached != want[0] || away != want[1] {
+	p := mailer.Pace{Retry: 30 * time.Second}
+	for delays, want := range map[int][2]time.Duration{1: {30 * time.Second, 30 * time.Second}, 2: {time.Minute, time.Minute},
+		5: {8 * time.Minute, 5 * time.Minute}, 8: {time.Hour, 5 * time.Minute}, 1 << 30: {time.Hour, 5 * time.Minute}} {
+		if reached, away := p.Wait(delays, true), p.Wait(delays, false); reached != want[0] || away != want[1] {
 			t.Errorf("%d: %s, %s, want %v", delays, reached, away, want)
 		}
 	}
-	if got := (Pace{Retry: 2 * time.Hour}).wait(1, true); got != time.Hour {
+	if got := (mailer.Pace{Retry: 2 * time.Hour}).Wait(1, true); got != time.Hour {
 		t.Error(got)
 	}
 }
@@ -150,12 +161,14 @@ func TestWait(t *testing.T) {
 func TestMaker(t *testing.T) {
 	t.Parallel()
 	ada := Reviewer{ID: "usr_1", Email: "ada@hub.example", Name: "Ada"}
-	for _, m := range []Maker{{CreatedBy: "ADA@hub.example"}, {CreatedBy: " ada "}, {CreatedBy: "Somebody <ADA@hub.example>"}, {HubUser: "usr_1"}, {ExternalUser: "ada@hub.example"}} {
+	for _, m := range []Maker{{CreatedBy: "ADA@hub.example"}, {CreatedBy: " ada "}, {CreatedBy: "Somebody <ADA@hub.example>"},
+		{HubUser: "usr_1"}, {ExternalUser: "ada@hub.example"}} {
 		if !m.Is(ada) {
 			t.Errorf("%+v is not Ada", m)
 		}
 	}
-	for _, m := range []Maker{{}, {CreatedBy: "Adam"}, {CreatedBy: "ada@hub.example <bob@hub.example>"}, {HubUser: "usr_2"}, {CreatedBy: " "}} {
+	for _, m := range []Maker{{}, {CreatedBy: "Adam"}, {CreatedBy: "ada@hub.example <bob@hub.example>"}, {HubUser: "usr_2"},
+		{CreatedBy: " "}} {
 		if m.Is(ada) || m.Is(Reviewer{}) {
 			t.Errorf("%+v is Ada", m)
 		}

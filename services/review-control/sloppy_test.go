@@ -51,7 +51,8 @@ func TestSloppyCalls(t *testing.T) {
 	h := newHouse(t)
 	h.queued(1)
 	h.authoring.draft(1, func(d *draftRow) { d.Status = "cancelled" })
-	if _, err := h.service.Suppress(signedIn(t.Context(), ada), ada, h.authoring.row(h.authoring.draft(2)).targets[1].ToEmail, "asked for it"); err != nil {
+	if _, err := h.suppressed.Add(signedIn(t.Context(), ada), ada.Email, h.authoring.row(h.authoring.draft(2)).targets[1].ToEmail,
+		"asked for it"); err != nil {
 		t.Fatal(err)
 	}
 	for i, c := range sloppy {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/services/review-control/mailer"
+	"hub.internal/services/review-control/suppression"
 	"hub.internal/services/review-control/triage"
 )
 
@@ -27,6 +29,26 @@ type TargetFilter struct {
 	Back bool
 	// Limit is between 1 and 100; 0 is 50.
 	Limit int
+}
+
+// TargetStore reads targets, and keeps what their inspection has found.
+type TargetStore interface {
+	Targets(ctx context.Context, id ID, f TargetFilter) ([]Target, error)
+	// Place is which of the targets that a filter finds its After is, from 1; 0 when it is none of them.
+	Place(ctx context.Context, id ID, f TargetFilter) (int, error)
+	Target(ctx context.Context, id ID, index int) (Target, error)
+	// TargetsAt returns the targets of the indexes, by index; E_NOT_FOUND when one is missing.
+	TargetsAt(ctx context.Context, id ID, indexes []int) ([]Target, error)
+	// History returns the decisions on a target, the newest first.
+	History(ctx context.Context, id ID, index int) ([]Decision, error)
+	// Tally counts the targets that a filter finds, by choice and by flag.
+	Tally(ctx context.Context, id ID, f TargetFilter) (Tally, error)
+	// Uninspected returns targets behind an index (-1 begins) that were not inspected, by index.
+	Uninspected(ctx context.Context, id ID, after, limit int) ([]Target, error)
+	// KeepInspected keeps the inspections of targets that have none yet.
+	KeepInspected(ctx context.Context, id ID, batch []Inspected) error
+	// Variants returns the variants of a draft that have several mails, the largest first.
+	Variants(ctx context.Context, id ID) ([]Variant, error)
 }
 
 // TargetPage is a page of targets. Next is -1 on the last one.
@@ -64,17 +86,11 @@ func (s *Service) Targets(ctx context.Context, d Draft, f TargetFilter) (TargetP
 		}
 		return TargetPage{targets, next}, err
 	}
-	limit := f.Limit
-	f.Limit++
-	targets, err := s.c.Store.Targets(ctx, d.ID, f)
+	targets, next, err := s.stored(ctx, d.ID, f)
 	if err != nil {
 		return TargetPage{}, err
 	}
-	page := TargetPage{Next: -1}
-	if len(targets) > limit {
-		targets, page.Next = targets[:limit], targets[limit-1].Index
-	}
-	page.Targets = make([]TargetView, 0, len(targets))
+	page := TargetPage{Targets: make([]TargetView, 0, len(targets)), Next: next}
 	err = s.renderings(ctx, *d.Review, targets, func(v TargetView) error {
 		page.Targets = append(page.Targets, v)
 		return nil
@@ -85,6 +101,16 @@ func (s *Service) Targets(ctx context.Context, d Draft, f TargetFilter) (TargetP
 	return page, s.flagSuppressed(ctx, page.Targets)
 }
 
+// stored is a page of the targets of a review, and the After of the next one, -1 on the last.
+func (s *Service) stored(ctx context.Context, id ID, f TargetFilter) (list []Target, next int, err error) {
+	limit := f.Limit
+	f.Limit++
+	if list, err = s.c.Store.Targets(ctx, id, f); err != nil || len(list) <= limit {
+		return list, -1, err
+	}
+	return list[:limit], list[limit-1].Index, nil
+}
+
 // List returns a page of a draft's targets without their mails, flagged as far as they were inspected.
 // Next is -1 on the last one. Before the draft was queued the filter but for After and Limit is ignored.
 func (s *Service) List(ctx context.Context, d Draft, f TargetFilter) (views []TargetView, next int, err error) {
@@ -93,15 +119,9 @@ func (s *Service) List(ctx context.Context, d Draft, f TargetFilter) (views []Ta
 		page, err := s.Targets(ctx, d, f)
 		return page.Targets, page.Next, err
 	}
-	limit := f.Limit
-	f.Limit++
-	targets, err := s.c.Store.Targets(ctx, d.ID, f)
+	targets, next, err := s.stored(ctx, d.ID, f)
 	if err != nil {
 		return nil, -1, err
-	}
-	next = -1
-	if len(targets) > limit {
-		targets, next = targets[:limit], targets[limit-1].Index
 	}
 	for _, t := range targets {
 		views = append(views, TargetView{Target: t, Flags: t.Inspection.Flags})
@@ -152,12 +172,12 @@ func (s *Service) flagSuppressed(ctx context.Context, views []TargetView) error 
 	for i, v := range views {
 		emails[i] = v.ToEmail
 	}
-	listed, err := s.c.Store.Listed(ctx, emails)
+	listed, err := s.c.Suppressions.Listed(ctx, emails)
 	if err != nil {
 		return err
 	}
 	for i := range views {
-		if listed[EmailKey(views[i].ToEmail)] {
+		if listed[suppression.Key(views[i].ToEmail)] {
 			views[i].Flags |= triage.Suppressed
 		}
 	}
@@ -172,7 +192,7 @@ func (s *Service) Tally(ctx context.Context, id ID, f TargetFilter) (Tally, erro
 
 // preliminary is a target with what it would get, were its draft queued as authoring has it now.
 func (s *Service) preliminary(d Draft, v TargetView) TargetView {
-	v.Rendering = s.render(Address{d.SenderName, d.SenderEmail}, Address{v.ToName, v.ToEmail}, v.Mail)
+	v.Rendering = s.render(mailer.Address{Name: d.SenderName, Email: d.SenderEmail}, mailer.Address{Name: v.ToName, Email: v.ToEmail}, v.Mail)
 	v.Flags = flagsOf(v)
 	return v
 }
@@ -201,15 +221,14 @@ func (s *Service) Target(ctx context.Context, id ID, index int) (TargetView, err
 	if err != nil {
 		return TargetView{}, err
 	}
-	var view TargetView
+	views := make([]TargetView, 1)
 	err = s.renderings(ctx, r, []Target{t}, func(v TargetView) error {
-		view = v
+		views[0] = v
 		return nil
 	})
 	if err != nil {
 		return TargetView{}, err
 	}
-	views := []TargetView{view}
 	err = s.flagSuppressed(ctx, views)
 	return views[0], err
 }

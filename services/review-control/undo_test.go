@@ -21,12 +21,14 @@ func TestUndoBringsBackWhatHeldBefore(t *testing.T) {
 	id := h.queued(3)
 	ctx := signedIn(t.Context(), ben)
 	first := h.shown(id, 0)
-	if _, err := h.service.Decide(ctx, ben, id, first, reviewcontrol.Judgement{Choice: reviewcontrol.Reject, Reason: reviewcontrol.WrongTone, Note: "rude"}); err != nil {
+	if _, err := h.service.Decide(ctx, ben, id, first,
+		reviewcontrol.Judgement{Choice: reviewcontrol.Reject, Reason: reviewcontrol.WrongTone, Note: "rude"}); err != nil {
 		t.Fatal(err)
 	}
 	before := h.target(id, 0).Decision
 	h.decide(id, 0, reviewcontrol.Approve) // Ada, on what Ben has rejected
-	if a, found, err := h.store.LastAction(t.Context(), id, ada.Email); err != nil || !found || a != (reviewcontrol.Action{Number: 2, Targets: 1, Choice: reviewcontrol.Approve}) {
+	if a, found, err := h.store.LastAction(t.Context(), id, ada.Email); err != nil || !found ||
+		a != (reviewcontrol.Action{Number: 2, Targets: 1, Choice: reviewcontrol.Approve}) {
 		t.Fatalf("%+v, %t, %v", a, found, err)
 	}
 	if _, _, err := h.undo(ben, id, 2); code(err) != fault.Scope {
@@ -55,10 +57,12 @@ func TestUndoBringsBackWhatHeldBefore(t *testing.T) {
 		t.Errorf("%d, %v, %+v", n, err, h.target(id, 0).Decision)
 	}
 	history, err := h.service.History(t.Context(), id, 0)
-	if err != nil || len(history) != 4 || history[0].UndoneBy != ben.Email || history[1].UndoneBy != ada.Email || history[1].Reason != reviewcontrol.WrongTone {
+	if err != nil || len(history) != 4 || history[0].UndoneBy != ben.Email || history[1].UndoneBy != ada.Email ||
+		history[1].Reason != reviewcontrol.WrongTone {
 		t.Errorf("%+v, %v", history, err)
 	}
-	if n := one[int](h, `SELECT count(*) FROM audit.calls WHERE tool = 'review.undo' AND outcome = 'ok' AND detail ->> 'draft_id' = $1`, id.String()); n != 2 {
+	if n := one[int](h, `SELECT count(*) FROM audit.calls WHERE tool = 'review.undo' AND outcome = 'ok' AND detail ->> 'draft_id' = $1`,
+		id.String()); n != 2 {
 		t.Errorf("%d audit rows", n)
 	}
 }
@@ -75,7 +79,8 @@ func TestUndoOfTheLastDecision(t *testing.T) {
 	queuedAt := h.authoring.row(id).QueuedAt
 	h.decide(id, 0, reviewcontrol.Reject)
 	for round := range 3 {
-		if _, _, err := h.service.ApproveShown(signedIn(t.Context(), ada), ada, id, []reviewcontrol.Shown{h.shown(id, 1), h.shown(id, 2)}); err != nil {
+		if _, _, err := h.service.ApproveShown(signedIn(t.Context(), ada), ada, id,
+			[]reviewcontrol.Shown{h.shown(id, 1), h.shown(id, 2)}); err != nil {
 			t.Fatal(err)
 		}
 		r := h.review(id)
@@ -98,7 +103,8 @@ func TestUndoOfTheLastDecision(t *testing.T) {
 			t.Errorf("an earlier action brings the draft back: %v", err)
 		}
 		n, r, err := h.undo(ben, id, r.Actions)
-		if err != nil || n != 2 || r.Status != reviewcontrol.InReview || r.Counts != (reviewcontrol.Counts{Pending: 2, Rejected: 1}) || r.LeavesAt != nil || r.ClosedAt != nil {
+		if err != nil || n != 2 || r.Status != reviewcontrol.InReview || r.Counts != (reviewcontrol.Counts{Pending: 2, Rejected: 1}) ||
+			r.LeavesAt != nil || r.ClosedAt != nil {
 			t.Fatalf("%d, %+v, %v", n, r, err)
 		}
 		if err := h.service.Sync(t.Context(), id); err != nil {
@@ -121,7 +127,8 @@ func TestUndoOfTheLastDecision(t *testing.T) {
 		t.Fatalf("%s, %v", wait, err)
 	}
 	h.deliver(id, 1)
-	if _, _, err := h.undo(ada, id, h.review(id).Actions); code(err) != fault.Conflict || !strings.Contains(err.Error(), "being sent already") {
+	if _, _, err := h.undo(ada, id, h.review(id).Actions); code(err) != fault.Conflict ||
+		!strings.Contains(err.Error(), "being sent already") {
 		t.Errorf("undone after a mail has left: %v", err)
 	}
 	h.deliver(id, 2)
@@ -163,8 +170,10 @@ func TestUndoBesideAnEarlierRelease(t *testing.T) {
 	h := newHouse(t)
 	id := h.queued(2)
 	h.decide(id, 0, reviewcontrol.Approve)
-	h.exec(`UPDATE review_control.targets SET choice = 'rejected', revision = 2, decided_by = 'old@hub.example' WHERE draft_id = $1 AND position = 0`, int64(id))
-	h.exec(`INSERT INTO review_control.decisions (draft_id, position, revision, choice, by, at, note, content_hash) VALUES ($1, 0, 2, 'rejected', 'old@hub.example', now(), '', '')`, int64(id))
+	h.exec(`UPDATE review_control.targets SET choice = 'rejected', revision = 2, decided_by = 'old@hub.example' WHERE draft_id = $1 `+
+		`AND position = 0`, int64(id))
+	h.exec(`INSERT INTO review_control.decisions (draft_id, position, revision, choice, by, at, note, content_hash) VALUES ($1, 0, 2, `+
+		`'rejected', 'old@hub.example', now(), '', '')`, int64(id))
 	if _, _, err := h.undo(ada, id, 1); code(err) != fault.Conflict {
 		t.Errorf("what the earlier release decided is undone: %v", err)
 	}
@@ -182,11 +191,13 @@ func TestReasons(t *testing.T) {
 	}
 	wants(t, decide(reviewcontrol.Judgement{Choice: reviewcontrol.Reject, Reason: "no"}), fault.Validation)
 	for _, reason := range reviewcontrol.Reasons() {
-		if err := decide(reviewcontrol.Judgement{Choice: reviewcontrol.Reject, Reason: reason}); err != nil || h.target(id, 0).Decision.Reason != reason {
+		if err := decide(reviewcontrol.Judgement{Choice: reviewcontrol.Reject, Reason: reason}); err != nil ||
+			h.target(id, 0).Decision.Reason != reason {
 			t.Errorf("%s: %v, %+v", reason, err, h.target(id, 0).Decision)
 		}
 	}
-	if err := decide(reviewcontrol.Judgement{Choice: reviewcontrol.Approve, Reason: reviewcontrol.WrongTone}); err != nil || h.target(id, 0).Decision.Reason != "" {
+	if err := decide(reviewcontrol.Judgement{Choice: reviewcontrol.Approve, Reason: reviewcontrol.WrongTone}); err != nil ||
+		h.target(id, 0).Decision.Reason != "" {
 		t.Errorf("%v, %+v", err, h.target(id, 0).Decision)
 	}
 	if n := one[int](h, `SELECT count(*) FROM audit.calls WHERE tool = 'review.decide' AND detail ->> 'reason' = 'tone'`); n != 1 {

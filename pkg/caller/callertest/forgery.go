@@ -21,15 +21,18 @@ import (
 
 // Forgery is what somebody sends who wants to pass for another.
 type Forgery struct {
-	Name   string
+	// Name says what is tried.
+	Name string
+	// Header is what the call comes with.
 	Header http.Header
 }
 
 // Token is a token to be made, right or wrong.
 type Token struct {
 	// Key signs it, and KeyID names the key that it claims.
-	Key    any
-	KeyID  string
+	Key   any
+	KeyID string
+	// Method is the algorithm; the product takes EdDSA alone.
 	Method jwt.SigningMethod
 	Claims map[string]any
 	// Proof is what follows the signature; "" leaves it out.
@@ -93,11 +96,13 @@ func (t Token) String() string {
 	return t.Signed() + "~" + t.Proof
 }
 
+// proofHash is the claim prf of a token with this proof.
 func proofHash(proof string) string {
 	sum := sha256.Sum256([]byte(proof))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
+// keyID is the header kid of a key, made anew here so that a test sees when the product changes it.
 func keyID(public ed25519.PublicKey) string {
 	sum := sha256.Sum256(public)
 	return hex.EncodeToString(sum[:16])

@@ -44,6 +44,7 @@ func Clients(t testing.TB, caller, owner string, clients ...remote.Contract) {
 	}
 }
 
+// client lists in what a client takes for granted what the operation does not declare.
 func (o operation) client(caller string, c remote.Contract) (problems []string) {
 	if !slices.Contains(o.Callers, caller) {
 		problems = append(problems, fmt.Sprintf("it takes %v alone", o.Callers))
@@ -88,23 +89,34 @@ func find(root, owner, path string) (o operation, err error) {
 }
 
 // sent lists in what a value of one type breaks the declaration of what takes it.
-func sent(s, declared *schema.Schema, at string) (problems []string) {
+func sent(s, declared *schema.Schema, at string) []string { return mismatches(s, declared, at, true) }
+
+// read lists in what a type cannot hold what is declared of a value that it is read from. Members
+// that it leaves unread are none, and null leaves it as it is.
+func read(r, declared *schema.Schema, at string) []string { return mismatches(r, declared, at, false) }
+
+// mismatches compares a type with a declaration, member by member: values of the type go to what is declared (sends), or come from it.
+func mismatches(s, declared *schema.Schema, at string, sends bool) (problems []string) {
 	if unknown(s) || unknown(declared) {
 		return nil
 	}
-	for _, kind := range kinds(s) {
-		if !accepts(declared, kind) {
-			return []string{fmt.Sprintf("%s is %v, declared is %v", at, kinds(s), kinds(declared))}
+	from, to, is := declared, s, "is read as"
+	if sends {
+		from, to, is = s, declared, "is"
+	}
+	for _, kind := range kinds(from) {
+		if !accepts(to, kind) && (sends || kind != "null") {
+			return []string{fmt.Sprintf("%s %s %v, declared is %v", at, is, kinds(s), kinds(declared))}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		if p := declared.Properties[name]; p != nil {
-			problems = append(problems, sent(s.Properties[name], p, at+"/"+name)...)
+			problems = append(problems, mismatches(s.Properties[name], p, at+"/"+name, sends)...)
 		} else if declared.AdditionalProperties != nil {
 			problems = append(problems, fmt.Sprintf("%s/%s is not declared", at, name))
 		}
 	}
-	if s.Properties != nil {
+	if sends && s.Properties != nil {
 		for _, name := range declared.Required {
 			if !slices.Contains(s.Required, name) {
 				problems = append(problems, fmt.Sprintf("%s/%s is required and may be absent", at, name))
@@ -112,31 +124,7 @@ func sent(s, declared *schema.Schema, at string) (problems []string) {
 		}
 	}
 	if s.Items != nil && declared.Items != nil {
-		problems = append(problems, sent(s.Items, declared.Items, at+"/*")...)
-	}
-	return problems
-}
-
-// read lists in what a type cannot hold what is declared of a value that it is read from. Members
-// that it leaves unread are none, and null leaves it as it is.
-func read(r, declared *schema.Schema, at string) (problems []string) {
-	if unknown(r) || unknown(declared) {
-		return nil
-	}
-	for _, kind := range kinds(declared) {
-		if kind != "null" && !accepts(r, kind) {
-			return []string{fmt.Sprintf("%s is read as %v, declared is %v", at, kinds(r), kinds(declared))}
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(r.Properties)) {
-		if p := declared.Properties[name]; p != nil {
-			problems = append(problems, read(r.Properties[name], p, at+"/"+name)...)
-		} else if declared.AdditionalProperties != nil {
-			problems = append(problems, fmt.Sprintf("%s/%s is not declared", at, name))
-		}
-	}
-	if r.Items != nil && declared.Items != nil {
-		problems = append(problems, read(r.Items, declared.Items, at+"/*")...)
+		problems = append(problems, mismatches(s.Items, declared.Items, at+"/*", sends)...)
 	}
 	return problems
 }
@@ -144,6 +132,7 @@ func read(r, declared *schema.Schema, at string) (problems []string) {
 // unknown tells that a type says nothing of its values: any, or JSON as it is.
 func unknown(s *schema.Schema) bool { return s.Type == "" && len(s.Types) == 0 }
 
+// kinds are the JSON types that a schema takes.
 func kinds(s *schema.Schema) []string {
 	if s.Type != "" {
 		return []string{s.Type}
@@ -151,6 +140,7 @@ func kinds(s *schema.Schema) []string {
 	return s.Types
 }
 
+// accepts tells whether a schema takes a JSON type; a number may be whole.
 func accepts(s *schema.Schema, kind string) bool {
 	return slices.Contains(kinds(s), kind) || kind == "integer" && slices.Contains(kinds(s), "number")
 }

@@ -106,7 +106,11 @@ func TestAClientIsHeld(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, problems, c.want)
 		}
 	}
-	if problems := declared().client("somebody", client[wanted, given]()); len(problems) != 1 || !strings.Contains(problems[0], "[asker] alone") {
+	if problems := declared().client(
+		"somebody",
+		client[wanted, given](),
+	); len(problems) != 1 ||
+		!strings.Contains(problems[0], "[asker] alone") {
 		t.Errorf("a caller that it does not take: %q", problems)
 	}
 }
@@ -116,8 +120,13 @@ func TestFind(t *testing.T) {
 	if _, err := find(root, "owner", "/internal/things/get"); err == nil {
 		t.Error("there is no catalog")
 	}
-	spec := hop.New(hop.Declaration{Path: "/internal/things/get", Takes: map[string][]string{"asker": {"service"}}}, func(context.Context, wanted) (given, error) { return given{}, nil }).Spec
-	b, err := json.Marshal(tool.Catalog{Manifests: []tool.Manifest{{Service: "other"}, {Service: "owner", Operations: []tool.OperationSpec{spec}}}})
+	spec := hop.New(
+		hop.Declaration{Path: "/internal/things/get", Takes: map[string][]string{"asker": {"service"}}},
+		func(context.Context, wanted) (given, error) { return given{}, nil },
+	).Spec
+	b, err := json.Marshal(
+		tool.Catalog{Manifests: []tool.Manifest{{Service: "other"}, {Service: "owner", Operations: []tool.OperationSpec{spec}}}},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,15 +180,20 @@ func TestAStandInIsHeld(t *testing.T) {
 				ID string `json:"id"`
 			}{}, nil
 		}, true), nil, "answered/list is required"},
-		"answers null":    {of(func(context.Context, wanted) (given, error) { return given{}, nil }, true), wanted{ID: "a"}, "answers what it does not declare"},
-		"answers a map":   {of(func(context.Context, wanted) (map[string]int, error) { return map[string]int{"id": 1}, nil }, true), wanted{ID: "a"}, "answers what it does not declare"},
-		"lies on purpose": {of(func(context.Context, wanted) (map[string]int, error) { return map[string]int{"id": 1}, nil }, false), wanted{ID: "a"}, ""},
+		"answers null": {of(func(context.Context, wanted) (given, error) { return given{}, nil }, true), wanted{ID: "a"},
+			"answers what it does not declare"},
+		"answers a map": {of(func(context.Context, wanted) (map[string]int, error) { return map[string]int{"id": 1}, nil }, true),
+			wanted{ID: "a"}, "answers what it does not declare"},
+		"lies on purpose": {of(func(context.Context, wanted) (map[string]int, error) { return map[string]int{"id": 1}, nil }, false),
+			wanted{ID: "a"}, ""},
 	} {
 		told := &failures{TB: t}
 		o := c.make(told, hop.Declaration{Path: "/internal/things/get", Takes: caller.Neighbour("asker")})
 		if c.asked != nil && len(told.list) == 0 {
-			client := remote.New(remote.Options{Service: "owner", Instancer: sd.FixedInstancer{Serve(t, "owner", o)}, Keys: callertest.Keys(t, "asker"),
-				Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+			client := remote.New(
+				remote.Options{Service: "owner", Instancer: sd.FixedInstancer{Serve(t, "owner", o)}, Keys: callertest.Keys(t, "asker"),
+					Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience},
+			)
 			defer client.Close()
 			if _, err := (remote.Operation[any, any]{Path: o.Spec.Path}).Call(t.Context(), client, c.asked); err != nil {
 				t.Errorf("%s: %v", name, err)

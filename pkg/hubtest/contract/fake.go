@@ -35,6 +35,7 @@ func Lie[In, Out any](t testing.TB, owner string, d hop.Declaration, do func(con
 	return standIn(t, known(t, owner, d.Path), owner, d, do, false)
 }
 
+// known is the operation as its owner declares it; the test fails where there is none.
 func known(t testing.TB, owner, path string) operation {
 	t.Helper()
 	root := hubtest.Root(t)
@@ -53,6 +54,7 @@ func known(t testing.TB, owner, path string) operation {
 // declarations are the operations that stand-ins have asked for: with the race detector, reading the catalog takes a tenth of a second.
 var declarations sync.Map
 
+// standIn makes the operation of a stand-in. What it is asked, and what an honest one answers, is held to the declared schemas.
 func standIn[In, Out any](t testing.TB, o operation, owner string, d hop.Declaration, do func(context.Context, In) (Out, error),
 	honest bool) hop.Operation {
 	t.Helper()
@@ -89,6 +91,7 @@ func standIn[In, Out any](t testing.TB, o operation, owner string, d hop.Declara
 	})
 }
 
+// resolve prepares a schema for keeps.
 func resolve(t testing.TB, s *schema.Schema) *jsonschema.Resolved {
 	t.Helper()
 	r, err := s.Resolve(nil)
@@ -98,6 +101,7 @@ func resolve(t testing.TB, s *schema.Schema) *jsonschema.Resolved {
 	return r
 }
 
+// keeps tells in what a body breaks a schema.
 func keeps(s *jsonschema.Resolved, body []byte) error {
 	var v any
 	if err := json.Unmarshal(body, &v); err != nil {

@@ -26,7 +26,7 @@ func Of(fragment string) string {
 	if err != nil { // nested too deep, which markup lets nothing be
 		return fragment
 	}
-	return Write(root, deaf{})
+	return Write(root, noVisitor{})
 }
 
 // Write returns a tree in plain text, and lets the visitor hear of it.
@@ -36,17 +36,18 @@ func Write(root *html.Node, v Visitor) string {
 	return p.String()
 }
 
-// deaf is the visitor that wants to hear nothing.
-type deaf struct{}
+// noVisitor is the visitor that wants to hear nothing.
+type noVisitor struct{}
 
-func (deaf) Enter(*html.Node) {}
-func (deaf) Leave(*html.Node) {}
-func (deaf) Text(string)      {}
+func (noVisitor) Enter(*html.Node) {}
+func (noVisitor) Leave(*html.Node) {}
+func (noVisitor) Text(string)      {}
 
 // reader walks a tree.
 type reader struct {
 	visitor Visitor
-	tables  int
+	// tables is how many rows of tables are open, one within another.
+	tables int
 }
 
 // walk reads a node, and all below it.
@@ -64,6 +65,7 @@ func (r *reader) walk(n *html.Node, p *writer) {
 	}
 }
 
+// inner reads all below a node.
 func (r *reader) inner(n *html.Node, p *writer) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		r.walk(c, p)
@@ -174,6 +176,7 @@ func sameAddress(text, href string) bool {
 	return bare(text) == bare(href)
 }
 
+// list writes the items of a list, those of an <ol> with their numbers. A list in a list stands closer.
 func (r *reader) list(n *html.Node, p *writer) {
 	gap := 2
 	if len(p.margin) > 0 {
@@ -201,6 +204,7 @@ func (r *reader) list(n *html.Node, p *writer) {
 	p.block(gap)
 }
 
+// item writes an item behind its mark; its further lines are as far in.
 func (r *reader) item(n *html.Node, p *writer, mark string) {
 	p.block(1)
 	p.indent(mark, strings.Repeat(" ", len(mark)))

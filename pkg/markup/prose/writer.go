@@ -35,6 +35,7 @@ func (p *writer) indent(first, rest string) {
 	p.margin = append(p.margin, margin{first: first, rest: rest})
 }
 
+// outdent ends the innermost margin.
 func (p *writer) outdent() {
 	if p.deeper > 0 {
 		p.deeper--
@@ -90,6 +91,7 @@ func (p *writer) lines(text string) {
 	}
 }
 
+// word writes a word, which may have spaces in it, behind the line breaks, margins and space that are due.
 func (p *writer) word(word string) {
 	if p.gap > 0 && p.out.Len() > 0 {
 		p.out.WriteString("\n\n"[:p.gap])

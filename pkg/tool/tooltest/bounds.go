@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 )
@@ -68,6 +70,7 @@ func Bounds(t testing.TB, spec tool.Spec) []Case {
 	return g.cases
 }
 
+// decode reads JSON; numbers stay as they are written.
 func decode(b []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.UseNumber()
@@ -75,13 +78,16 @@ func decode(b []byte) (v any, err error) {
 	return v, err
 }
 
+// generator makes the cases of one tool.
 type generator struct {
+	// root is the valid input that each case changes in one place.
 	root    any
 	limit   int64
 	numbers []string // the spec's
 	cases   []Case
 }
 
+// text adds a case whose input is written out; one beyond the limit is left out.
 func (g *generator) text(name, input, path, rule string) {
 	if g.limit > 0 && int64(len(input)) > g.limit {
 		return
@@ -99,13 +105,12 @@ func (g *generator) try(at []string, what string, value any, below, rule string)
 	if err != nil {
 		panic(err) // the values are ours
 	}
-	path := pointer(at)
-	name := strings.TrimPrefix(path+below+": "+what, ": ")
+	path := pointer(at) + below
+	name := strings.TrimPrefix(path+": "+what, ": ")
 	if rule == "" {
-		g.text(name, string(input), "", "")
-		return
+		path = ""
 	}
-	g.text(name, string(input), path+below, rule)
+	g.text(name, string(input), path, rule)
 }
 
 // replaced is a copy of the tree with another value at the path.
@@ -132,6 +137,7 @@ func replaced(tree any, at []string, value any) any {
 	panic(fmt.Sprintf("nothing at %q", at))
 }
 
+// find is the value at a path; it is false where the tree has none.
 func find(tree any, at []string) (any, bool) {
 	for _, name := range at {
 		switch v := tree.(type) {
@@ -154,12 +160,13 @@ func find(tree any, at []string) (any, bool) {
 	return tree, true
 }
 
+// pointer is a path as a JSON pointer (RFC 6901).
 func pointer(at []string) string {
-	var b strings.Builder
+	var p jsontext.Pointer
 	for _, name := range at {
-		b.WriteString("/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name))
+		p = p.AppendToken(name)
 	}
-	return b.String()
+	return string(p)
 }
 
 // value makes the cases of the value at a path. It leaves the base input with a sample
@@ -197,6 +204,7 @@ func (g *generator) value(s *schema.Schema, at []string) {
 	}
 }
 
+// object makes the cases of an object: an unknown member, each member left out, and those of each member.
 func (g *generator) object(s *schema.Schema, at []string) {
 	here, _ := find(g.root, at)
 	with := func(name string, v any) any { return replaced(here, []string{name}, v) }
@@ -216,15 +224,16 @@ func (g *generator) object(s *schema.Schema, at []string) {
 	g.try(at, "an unknown member", with(unknown, 1), "/"+unknown, "additionalProperties")
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		member := append(slices.Clone(at), name)
+		below, rule := "", ""
 		if slices.Contains(s.Required, name) {
-			g.try(at, "without "+name, with(name, absent{}), pointer([]string{name}), "required")
-		} else {
-			g.try(at, "without "+name, with(name, absent{}), "", "")
+			below, rule = pointer([]string{name}), "required"
 		}
+		g.try(at, "without "+name, with(name, absent{}), below, rule)
 		g.value(s.Properties[name], member)
 	}
 }
 
+// array makes the cases of a list: its lengths, and those of its first item.
 func (g *generator) array(s *schema.Schema, at []string) {
 	item := sample(s.Items)
 	if first, ok := find(g.root, append(slices.Clone(at), "0")); ok {
@@ -278,6 +287,7 @@ func distinct(s *schema.Schema, item any, i int) any {
 	return item
 }
 
+// string makes the cases of a text: the values of an enum and others, lengths, what breaks its pattern and format.
 func (g *generator) string(s *schema.Schema, at []string) {
 	if s.Enum != nil {
 		for _, v := range s.Enum {
@@ -315,6 +325,7 @@ func (g *generator) string(s *schema.Schema, at []string) {
 	}
 }
 
+// length makes cases of a text of n characters. Where none of that length keeps to the pattern, only the refusal is tried.
 func (g *generator) length(s *schema.Schema, at []string, what string, n int, rule string) {
 	if n < 0 {
 		return
@@ -359,6 +370,7 @@ func address(n int) (string, bool) {
 	return "a@" + host.String() + strings.Repeat("d", rest) + end, true
 }
 
+// integer makes the cases of a whole number: its bounds, 64 bits without any, and how it may be written.
 func (g *generator) integer(s *schema.Schema, at []string) {
 	least, most := big.NewInt(math.MinInt64), big.NewInt(math.MaxInt64)
 	if s.Minimum != nil {

@@ -91,7 +91,8 @@ func TestCasesHoldForTheSchema(t *testing.T) {
 		names[c.Name] = true
 		rules[c.Rule]++
 	}
-	for _, rule := range []string{"", "type", "required", "additionalProperties", "minLength", "maxLength", "pattern", "format", "enum", "minimum", "maximum", "minItems", "maxItems", "json"} {
+	for _, rule := range []string{"", "type", "required", "additionalProperties", "minLength", "maxLength", "pattern", "format", "enum",
+		"minimum", "maximum", "minItems", "maxItems", "json"} {
 		if rules[rule] == 0 {
 			t.Errorf("no case of rule %q in %d cases", rule, len(cases))
 		}

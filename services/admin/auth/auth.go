@@ -7,10 +7,12 @@ import (
 	"hub.internal/pkg/remote"
 )
 
+// namesRequest is what auth is asked.
 type namesRequest struct {
 	IDs []string `json:"ids"`
 }
 
+// namesResponse is what auth answers: a name for each id that it knows.
 type namesResponse struct {
 	Names map[string]string `json:"names"`
 }

@@ -52,12 +52,12 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "GET /p/{group}/{item}/versions/{version}", web.Role(administrator), c.version)
 	c.site.Handle(mux, "POST /p/{group}/{item}/versions/{version}/restore", web.Role(administrator), c.restore)
 	c.site.Handle(mux, "GET /admin/menus", web.Role(administrator), c.menus)
-	c.site.Handle(mux, "POST /admin/menus/move", web.Role(administrator), c.move)
-	c.site.Handle(mux, "POST /admin/menus/order", web.Role(administrator), c.order)
+	c.site.Handle(mux, "POST /admin/menus/move", web.Role(administrator), web.Posted(c.move))
+	c.site.Handle(mux, "POST /admin/menus/order", web.Role(administrator), web.Posted(c.order))
 	c.site.Handle(mux, "GET /admin/menus/edit", web.Role(administrator), c.edit)
-	c.site.Handle(mux, "POST /admin/menus/edit", web.Role(administrator), c.save)
+	c.site.Handle(mux, "POST /admin/menus/edit", web.Role(administrator), web.Posted(c.save))
 	c.site.Handle(mux, "GET /admin/menus/delete", web.Role(administrator), c.deletion)
-	c.site.Handle(mux, "POST /admin/menus/delete", web.Role(administrator), c.remove)
+	c.site.Handle(mux, "POST /admin/menus/delete", web.Role(administrator), web.Posted(c.remove))
 }
 
 const administrator = "admin"

@@ -12,7 +12,9 @@ import (
 
 const menusPath = "/admin/menus"
 
+// menusPage is the menus with the built-in groups above them.
 type menusPage struct {
+	// Fixed are shown for orientation; nobody moves them.
 	Fixed  []admin.Group
 	Groups []menuRow
 }
@@ -20,10 +22,12 @@ type menusPage struct {
 // menuRow is a group, or an item of one.
 type menuRow struct {
 	// Group and Item are the slugs; Item is empty for a group.
-	Group, Item        string
+	Group, Item string
+	// Detail is the slug of a group, and where an item leads.
 	Name, Icon, Detail string
 	Hidden             bool
-	First, Last        bool
+	// First and Last tell which of the two buttons has nothing to do.
+	First, Last bool
 	// Focus is the button to go on with: "up", "down" or none.
 	Focus string
 	Items []menuRow
@@ -46,6 +50,7 @@ func (c *Console) menus(w http.ResponseWriter, r *http.Request) error {
 	p := menusPage{Fixed: fixed}
 	q := r.URL.Query()
 	at, by := q.Get("moved"), q.Get("by")
+	// place says where a row stands among its siblings, and whether the focus goes back to it.
 	place := func(m menuRow, n, of int) menuRow {
 		m.First, m.Last = n == 0, n == of-1
 		if m.Element() == at {
@@ -71,16 +76,13 @@ func (c *Console) menus(w http.ResponseWriter, r *http.Request) error {
 }
 
 // move puts a group or an item one place up or down.
-func (c *Console) move(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+func (c *Console) move(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	group, item, by := form.Get("group"), form.Get("item"), form.Get("by")
 	_, groups, err := c.service.Menus(r.Context())
 	if err != nil {
 		return err
 	}
+	// slugs is the order in which the row stands now: of all groups, or of the items of its group.
 	var slugs []string
 	at, in := group, ""
 	for _, g := range groups {
@@ -108,11 +110,7 @@ func (c *Console) move(w http.ResponseWriter, r *http.Request) error {
 }
 
 // order takes the order that somebody has dragged groups or items into.
-func (c *Console) order(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+func (c *Console) order(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	if err := c.arrange(w, r, form.Get("group"), form["slug"]); err != nil {
 		return err
 	}
@@ -136,6 +134,7 @@ func (c *Console) arrange(w http.ResponseWriter, r *http.Request, group string, 
 // changed tells the gateway that the menus are others now, so that the next page shows them.
 func changed(w http.ResponseWriter) { w.Header().Set(web.NavigationHeader, "changed") }
 
+// editPage is the form of a group or an item.
 type editPage struct {
 	Group, Item        string
 	Name, Icon, Hidden web.Field
@@ -156,6 +155,7 @@ func (c *Console) edit(w http.ResponseWriter, r *http.Request) error {
 	return c.renderEdit(w, r, 0, title, p)
 }
 
+// renderEdit shows the form with what is wrong with it.
 func (c *Console) renderEdit(w http.ResponseWriter, r *http.Request, status int, title string, p editPage) error {
 	return c.site.Render(w, r, "menu", web.Page{Title: title, Crumbs: []web.Link{{Text: "Menus", Href: menusPath}}, Status: status, Data: p})
 }
@@ -199,14 +199,10 @@ func (c *Console) editing(r *http.Request, group, item string) (editPage, string
 }
 
 // save renames and hides.
-func (c *Console) save(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+func (c *Console) save(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	group, item := form.Get("group"), form.Get("item")
 	icon := form.Get("icon")
-	err = c.service.Rename(r.Context(), group, item, admin.Change{Name: form.Get("name"), Icon: &icon, Hidden: form.Get("hidden") == "yes"})
+	err := c.service.Rename(r.Context(), group, item, admin.Change{Name: form.Get("name"), Icon: &icon, Hidden: form.Get("hidden") == "yes"})
 	if web.Problems(err) != nil {
 		p, title, missing := c.editing(r, group, item)
 		if missing != nil {
@@ -242,12 +238,9 @@ func (c *Console) deletion(w http.ResponseWriter, r *http.Request) error {
 		Button: "Delete", Keep: web.Link{Text: "Keep it", Href: menuRow{Group: group, Item: item}.Edit()}})
 }
 
-func (c *Console) remove(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
-	err = c.service.Delete(r.Context(), form.Get("group"), form.Get("item"))
+// remove deletes what is empty. That it is not, or is gone, is told on the page of the menus.
+func (c *Console) remove(w http.ResponseWriter, r *http.Request, form url.Values) error {
+	err := c.service.Delete(r.Context(), form.Get("group"), form.Get("item"))
 	switch {
 	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound):
 		web.Wrong(w, r, fault.From(err).Message)

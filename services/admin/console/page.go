@@ -29,7 +29,9 @@ type pageView struct {
 
 // sectionView is a section; Number counts from 1.
 type sectionView struct {
-	Number  int
+	// Number is part of the addresses of its table.
+	Number int
+	// Type says which of Text, Cards and Table is there.
 	Type    string
 	Title   string
 	Text    template.HTML
@@ -40,9 +42,12 @@ type sectionView struct {
 	Path, CSV string
 }
 
+// cardView is a card as the page shows it.
 type cardView struct {
+	// Value and Delta are numbers as people read them, or texts.
 	Label, Value, Unit, Delta, Hint string
-	Number                          bool
+	// Number tells that the value is a short number, which is shown large.
+	Number bool
 	// Up is 1 where the value has grown, -1 where it has shrunk.
 	Up int
 }
@@ -50,6 +55,7 @@ type cardView struct {
 // index lists what the menus lead to, for whoever has a role.
 func (c *Console) index(w http.ResponseWriter, r *http.Request) error {
 	var shown []menuRow
+	// The page opens for every user; without a role it lists nothing.
 	if u, _ := web.UserOf(r.Context()); len(u.Roles) > 0 {
 		_, groups, err := c.service.Menus(r.Context())
 		if err != nil {
@@ -80,6 +86,7 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case p.Href != nil:
 		return fault.New(fault.NotFound, "%s has no page here: it leads to %s.", p.Name, *p.Href)
+	// An item that nobody has written a page for yet.
 	case p.Newest == 0:
 		return c.site.Render(w, r, "page", web.Page{Title: p.Name, Status: http.StatusNotFound, Data: pageView{Path: p.Path()}})
 	}
@@ -102,10 +109,12 @@ func viewOf(p admin.Place, at string) pageView {
 	return view
 }
 
+// sectionOf lays out a section; path is the page's, number the section's place in it, from 1.
 func sectionOf(path string, number int, s admin.Section) sectionView {
 	v := sectionView{Number: number, Type: s.Type, Title: text(s.Title), Caption: text(s.Caption), Path: path}
 	switch s.Type {
 	case admin.Text:
+		// Headings in the text continue those of the page, so that screen readers find one outline.
 		level := 2
 		if v.Title != "" {
 			level = 3
@@ -122,6 +131,7 @@ func sectionOf(path string, number int, s admin.Section) sectionView {
 	return v
 }
 
+// cardOf lays out a card.
 func cardOf(c admin.Card) cardView {
 	v := cardView{Label: c.Label, Value: figure(c.Value), Unit: text(c.Unit), Delta: figure(c.Delta), Hint: text(c.Hint)}
 	v.Number = strings.Trim(v.Value, "-0123456789.,") == "" && len(v.Value) < 16
@@ -164,6 +174,7 @@ func sorted(sections []sectionView, query string) {
 	sections[section-1].Table.Sort(column, parts[2] == "desc")
 }
 
+// wide tells that a table has many columns: then the page uses the whole window.
 func wide(sections []admin.Section) bool {
 	for _, s := range sections {
 		if len(s.Columns) >= wideFrom {

@@ -12,6 +12,7 @@ import (
 	"hub.internal/services/admin/console/changes"
 )
 
+// versionsPage is a page of the list of versions.
 type versionsPage struct {
 	Path   string
 	Newest int
@@ -49,6 +50,7 @@ func (c *Console) versions(w http.ResponseWriter, r *http.Request) error {
 		Keys:   []web.Key{{Press: "j", Does: "Next version"}, {Press: "k", Does: "Version before"}, {Press: "n", Does: "Older versions"}}})
 }
 
+// versionPage is an old version and what was changed in it.
 type versionPage struct {
 	pageView
 	Newest int
@@ -115,6 +117,7 @@ func (c *Console) restore(w http.ResponseWriter, r *http.Request) error {
 	return web.Go(w, r, path)
 }
 
+// versionOf reads the address of a version; E_NOT_FOUND for a number that is none.
 func versionOf(r *http.Request) (group, item string, number int, err error) {
 	group, item = r.PathValue("group"), r.PathValue("item")
 	text := r.PathValue("version")
@@ -124,6 +127,7 @@ func versionOf(r *http.Request) (group, item string, number int, err error) {
 	return group, item, number, nil
 }
 
+// titleOf is the title of a page; before there is one, the item's name.
 func titleOf(p admin.Place) string {
 	if p.Page.Title != "" {
 		return p.Page.Title

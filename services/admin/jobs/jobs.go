@@ -17,6 +17,7 @@ type Log interface {
 	Expire(ctx context.Context) (dropped []string, err error)
 }
 
+// The jobs have no arguments: what is due is in the store.
 type (
 	rollUp struct{}
 	extend struct{}

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/services/admin/auditlog"
 )
 
 const (
@@ -32,7 +32,7 @@ func (o *Overview) export(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return web.Export(w, r, "audit-"+now.UTC().Format("20060102-150405"), exportColumns, func(row func(cells ...string) error) error {
-		next, more, err := o.c.Log.Export(r.Context(), f.Filter, exportLimit, func(c audit.Call) error { return row(o.record(c)...) })
+		next, more, err := o.c.Log.Export(r.Context(), f.Filter, exportLimit, func(c auditlog.Call) error { return row(o.record(c)...) })
 		if err != nil || !more {
 			return err
 		}
@@ -41,11 +41,12 @@ func (o *Overview) export(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func (o *Overview) record(c audit.Call) []string {
+// record is a row of the log as CSV has it.
+func (o *Overview) record(c auditlog.Call) []string {
 	mark := ""
 	if o.c.Owners.Foreign(c) {
 		mark = foreign(c.Writer).Text
 	}
-	return []string{c.At.UTC().Format(exactly), c.ID, c.RequestID, c.TraceID, c.Tool, c.Outcome, strconv.Itoa(c.Count),
+	return []string{c.At.UTC().Format(momentLayout), c.ID, c.RequestID, c.TraceID, c.Tool, c.Outcome, strconv.Itoa(c.Count),
 		strconv.Itoa(c.TookMS), c.Service, c.CredentialID, c.ExternalUserID, c.Writer, hex.EncodeToString(c.InputHash), c.Detail, mark}
 }

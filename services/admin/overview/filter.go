@@ -10,6 +10,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
+	"hub.internal/services/admin/auditlog"
 )
 
 const logPath = "/admin/audit"
@@ -19,7 +20,7 @@ const maxText = 200
 
 // filter is what of the log a page shows, as its address has it. The address is the saved search.
 type filter struct {
-	audit.Filter
+	auditlog.Filter
 	// Within is a range's name, for a search that stays true tomorrow; From and To go before it.
 	Within string
 	// Fields are those of the form with what was asked for, Values the address.
@@ -29,11 +30,13 @@ type filter struct {
 	Wrong bool
 }
 
-// moments are the forms of a time that people write, in UTC.
-var moments = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateOnly, time.RFC3339}
+// timeLayouts are the forms of a time that people write, in UTC.
+var timeLayouts = []string{"2006-01-02T15:04", "2006-01-02T15:04:05", "2006-01-02 15:04", time.DateOnly, time.RFC3339}
 
-func filterOf(v url.Values, now time.Time, owners audit.Owners) filter {
+// filterOf reads the address of a search. A time that cannot be read is marked at its field, and finds nothing.
+func filterOf(v url.Values, now time.Time, owners auditlog.Owners) filter {
 	f := filter{Values: url.Values{}}
+	// typed takes a value over from the address, cut to what a column of the log can hold, and keeps it for links.
 	typed := func(name string) string {
 		s := text.Head(strings.TrimSpace(text.Storable(v.Get(name))), maxText)
 		if s != "" {
@@ -41,15 +44,17 @@ func filterOf(v url.Values, now time.Time, owners audit.Owners) filter {
 		}
 		return s
 	}
+	// field adds a field of text to the form.
 	field := func(x web.Field, into *string) {
 		*into = typed(x.Name)
 		x.Value, x.MaxLength, x.Autocomplete, x.Quiet = *into, maxText, "off", true
 		f.Fields = append(f.Fields, x)
 	}
+	// when adds a field of time to the form. People write times in several forms; all are UTC.
 	when := func(x web.Field, into *time.Time) {
 		var s string
 		field(x, &s)
-		for _, form := range moments {
+		for _, form := range timeLayouts {
 			if at, err := time.ParseInLocation(form, s, time.UTC); err == nil && at.Year() > 1970 && at.Year() < 9999 {
 				*into = at.UTC()
 				return
@@ -77,7 +82,7 @@ func filterOf(v url.Values, now time.Time, owners audit.Owners) filter {
 		f.Foreign = owners
 	}
 	if f.From.IsZero() {
-		for _, g := range audit.Ranges() {
+		for _, g := range auditlog.Ranges() {
 			if g.Name == f.Within {
 				f.From = g.At(now)
 			}
@@ -86,16 +91,18 @@ func filterOf(v url.Values, now time.Time, owners audit.Owners) filter {
 	return f
 }
 
+// withins are the choices of how far back a search goes.
 func withins() []web.Option {
 	list := []web.Option{{Value: "", Text: "Any time"}}
-	for _, g := range audit.Ranges() {
+	for _, g := range auditlog.Ranges() {
 		list = append(list, web.Option{Value: g.Name, Text: g.Text})
 	}
 	return list
 }
 
+// outcomes are the choices of an outcome: all codes that there are.
 func outcomes() []web.Option {
-	list := []web.Option{{Value: "", Text: "Any outcome"}, {Value: audit.OK, Text: "OK"}, {Value: audit.Failed, Text: "Any failure"}}
+	list := []web.Option{{Value: "", Text: "Any outcome"}, {Value: audit.OK, Text: "OK"}, {Value: auditlog.Failed, Text: "Any failure"}}
 	var codes []string
 	for code := range fault.Codes() {
 		codes = append(codes, string(code))

@@ -8,25 +8,28 @@ import (
 	"strconv"
 	"time"
 
-	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
 	"hub.internal/services/admin"
+	"hub.internal/services/admin/auditlog"
 )
 
 // homePage is the overview.
 type homePage struct {
-	Ranges  []choice
-	Range   audit.Range
-	Summary audit.Summary
+	Ranges []choice
+	// Range is the one that is shown, Ranges the links to all.
+	Range   auditlog.Range
+	Summary auditlog.Summary
 	// Now is the moment of the page.
-	Now      time.Time
-	Calls    web.Plot
-	Latency  web.Plot
-	Tools    []toolRow
-	Errors   []errorRow
-	Callers  []callerRow
-	Limited  []callerRow
+	Now time.Time
+	// Plots are tables that the page's script draws; without it they are read as they stand.
+	Calls   web.Plot
+	Latency web.Plot
+	Tools   []toolRow
+	Errors  []errorRow
+	Callers []callerRow
+	Limited []callerRow
+	// Backlog and Source are nil where the neighbour did not answer in time.
 	Backlog  *admin.Backlog
 	Source   *admin.SourceHealth
 	Log      string // the address of the log in the range
@@ -39,32 +42,39 @@ type choice struct {
 	Active bool
 }
 
+// toolRow is a tool of the ten most called.
 type toolRow struct {
-	audit.Tool
+	auditlog.Tool
 	Href string
-	Bar  web.Bar
+	// Bar is its part of the calls, those that failed in another colour.
+	Bar web.Bar
 }
 
+// errorRow is an error code with its share of all calls.
 type errorRow struct {
-	audit.Count
+	auditlog.Count
+	// Share is of all calls, not of those that failed.
 	Href, Share string
 }
 
+// callerRow is a caller of the ten who called most, or were limited most.
 type callerRow struct {
-	audit.Caller
+	auditlog.Caller
 	named
 	Href string
 }
 
 const home = "/admin"
 
+// home shows the overview. The log and the neighbours are asked at the same time.
 func (o *Overview) home(w http.ResponseWriter, r *http.Request) error {
 	now := o.c.Now()
 	g := rangeOf(r.URL.Query().Get("range"))
-	p := homePage{Range: g, Now: now, Log: logOf(g, url.Values{}), Failures: logOf(g, url.Values{"outcome": {audit.Failed}})}
-	for _, one := range audit.Ranges() {
+	p := homePage{Range: g, Now: now, Log: logOf(g, url.Values{}), Failures: logOf(g, url.Values{"outcome": {auditlog.Failed}})}
+	for _, one := range auditlog.Ranges() {
 		p.Ranges = append(p.Ranges, choice{web.Link{Text: one.Text, Href: home + "?range=" + one.Name}, one.Name == g.Name})
 	}
+	// The neighbours answer while the log is read; both are waited for.
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
@@ -83,8 +93,8 @@ func (o *Overview) home(w http.ResponseWriter, r *http.Request) error {
 }
 
 // rangeOf is the range of a name; a day for anything else.
-func rangeOf(name string) audit.Range {
-	all := audit.Ranges()
+func rangeOf(name string) auditlog.Range {
+	all := auditlog.Ranges()
 	for _, g := range all {
 		if g.Name == name {
 			return g
@@ -94,29 +104,31 @@ func rangeOf(name string) audit.Range {
 }
 
 // logOf is the address of the log's rows in a range.
-func logOf(g audit.Range, v url.Values) string {
+func logOf(g auditlog.Range, v url.Values) string {
 	v.Set("within", g.Name)
 	return logPath + "?" + v.Encode()
 }
 
-func (p *homePage) plots(g audit.Range) {
+// plots fills the two plots: calls, and how long they took.
+func (p *homePage) plots(g auditlog.Range) {
 	step := int(g.Step.Seconds())
-	p.Calls = web.Plot{ID: "calls", Title: "Calls", Kind: "bars", Step: step, Caption: "Calls by " + each(g.Step),
+	p.Calls = web.Plot{ID: "calls", Title: "Calls", Kind: "bars", Step: step, Caption: "Calls by " + stepText(g.Step),
 		Series: []web.Series{{Label: "Calls", Color: "--accent"}, {Label: "Failed", Color: "--bad-fill"}}}
 	p.Latency = web.Plot{ID: "latency", Title: "Latency", Kind: "lines", Unit: "ms", Step: step,
-		Caption: "Time that calls took by " + each(g.Step),
+		Caption: "Time that calls took by " + stepText(g.Step),
 		Series:  []web.Series{{Label: "Median", Color: "--accent"}, {Label: "95th percentile", Color: "--warn-fill"}}}
 	for _, x := range p.Summary.Points {
-		p.Calls.Rows = append(p.Calls.Rows, web.PlotRow{At: x.At, Values: []web.PlotValue{whole(x.Calls), whole(x.Failed)}})
+		p.Calls.Rows = append(p.Calls.Rows, web.PlotRow{At: x.At, Values: []web.PlotValue{countValue(x.Calls), countValue(x.Failed)}})
 		took := []web.PlotValue{{Text: "–"}, {Text: "–"}}
 		if x.Measured > 0 {
-			took = []web.PlotValue{duration(x.P50), duration(x.P95)}
+			took = []web.PlotValue{durationValue(x.P50), durationValue(x.P95)}
 		}
 		p.Latency.Rows = append(p.Latency.Rows, web.PlotRow{At: x.At, Values: took})
 	}
 }
 
-func (p *homePage) lists(g audit.Range) {
+// lists fills the lists of tools, errors and callers.
+func (p *homePage) lists(g auditlog.Range) {
 	all := p.Summary.Total
 	for _, t := range p.Summary.Tools {
 		p.Tools = append(p.Tools, toolRow{t, logOf(g, url.Values{"tool": {t.Name}}), web.Bar{
@@ -129,7 +141,7 @@ func (p *homePage) lists(g audit.Range) {
 			p.Errors = append(p.Errors, errorRow{e, logOf(g, url.Values{"outcome": {e.Code}}), percent(e.Calls, all.Calls)})
 		}
 	}
-	rows := func(list []audit.Caller, outcome string) (out []callerRow) {
+	rows := func(list []auditlog.Caller, outcome string) (out []callerRow) {
 		for _, c := range list {
 			v := url.Values{"caller": {c.CredentialID}}
 			if outcome != "" {
@@ -169,7 +181,8 @@ func (p homePage) LimitedCalls() (n int64) {
 	return n
 }
 
-func each(step time.Duration) string {
+// stepText is the step of a plot in words.
+func stepText(step time.Duration) string {
 	switch step {
 	case time.Hour:
 		return "hour"
@@ -184,11 +197,13 @@ func each(step time.Duration) string {
 	return fmt.Sprintf("%d hours", int(step.Hours()))
 }
 
-func whole(n int64) web.PlotValue {
+// countValue is a count as plots and their tables have it.
+func countValue(n int64) web.PlotValue {
 	return web.PlotValue{Raw: strconv.FormatInt(n, 10), Text: web.Number(n)}
 }
 
-func duration(ms float64) web.PlotValue {
+// durationValue is a duration in milliseconds as plots and their tables have it.
+func durationValue(ms float64) web.PlotValue {
 	return web.PlotValue{Raw: strconv.FormatFloat(ms, 'f', 1, 64), Text: milliseconds(ms)}
 }
 

@@ -8,24 +8,25 @@ import (
 	"net/url"
 	"strings"
 
-	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/services/admin/auditlog"
 )
 
 const (
 	rowsOnPage = 50
-	// exactly is a moment as the log has it, in UTC.
-	exactly = "2006-01-02T15:04:05.000000Z"
+	// momentLayout is a moment as the log has it, in UTC.
+	momentLayout = "2006-01-02T15:04:05.000000Z"
 )
 
 // logPage is the log, or what of it was looked for.
 type logPage struct {
+	// Filter is the search, which is in the address as well.
 	Filter filter
 	Rows   []row
 	Pager  web.Pager
 	// Back is how far there was time to look, and Further goes on from there.
-	Back    audit.Position
+	Back    auditlog.Position
 	Further string
 	Export  string
 	Limit   int
@@ -35,7 +36,8 @@ type logPage struct {
 
 // row is a call as the log's page lists it.
 type row struct {
-	audit.Call
+	auditlog.Call
+	// Name is that of the caller's API key, where it has one; Href leads to the row.
 	Name, Href string
 	Foreign    bool
 }
@@ -45,6 +47,7 @@ func foreign(writer string) web.Badge {
 	return web.Badge{Kind: "bad", Text: "Recorded by " + writer + ", which does not own this"}
 }
 
+// search shows the rows that were looked for. What somebody looks for is itself in the log.
 func (o *Overview) search(w http.ResponseWriter, r *http.Request) error {
 	q := r.URL.Query()
 	f := filterOf(q, o.c.Now(), o.c.Owners)
@@ -54,7 +57,7 @@ func (o *Overview) search(w http.ResponseWriter, r *http.Request) error {
 			return web.Go(w, r, f.address(logPath, q.Get("after")))
 		}
 	}
-	after, ok := audit.ParsePosition(q.Get("after"))
+	after, ok := auditlog.ParsePosition(q.Get("after"))
 	p := logPage{Filter: f, Export: f.address(exportPath, ""), Limit: exportLimit, Pager: web.Pager{Label: "More of the log", Key: "n"}}
 	if ok {
 		p.Pager.Back = web.Link{Text: "Newest", Href: f.address(logPath, "")}
@@ -72,7 +75,7 @@ func (o *Overview) search(w http.ResponseWriter, r *http.Request) error {
 }
 
 // fill looks for the rows of a page.
-func (o *Overview) fill(r *http.Request, p *logPage, after audit.Position) (err error) {
+func (o *Overview) fill(r *http.Request, p *logPage, after auditlog.Position) (err error) {
 	ctx := r.Context()
 	if p.Days, err = o.c.Log.Retention(ctx); err != nil {
 		return err
@@ -103,7 +106,7 @@ func (o *Overview) fill(r *http.Request, p *logPage, after audit.Position) (err 
 }
 
 // keyID is the id of the API key that made a call; empty for a session and for nobody.
-func keyID(c audit.Call) string {
+func keyID(c auditlog.Call) string {
 	if strings.HasPrefix(c.CredentialID, "ak_") {
 		return c.CredentialID
 	}
@@ -112,7 +115,7 @@ func keyID(c audit.Call) string {
 
 // callPage is one row of the log.
 type callPage struct {
-	audit.Call
+	auditlog.Call
 	Name, Hash string
 	// SQL is the statement of execute_read_sql, JSON the detail, indented.
 	SQL, JSON string
@@ -125,10 +128,11 @@ type callPage struct {
 }
 
 // Exact is the moment as the log has it.
-func (p callPage) Exact() string { return p.At.UTC().Format(exactly) }
+func (p callPage) Exact() string { return p.At.UTC().Format(momentLayout) }
 
+// call shows one row with all that is known of it.
 func (o *Overview) call(w http.ResponseWriter, r *http.Request) error {
-	at, ok := audit.ParsePosition(r.PathValue("call"))
+	at, ok := auditlog.ParsePosition(r.PathValue("call"))
 	if !ok || at.ID == "" {
 		return fault.New(fault.NotFound, "There is nothing at this address. Search the audit log for the call.")
 	}
@@ -136,7 +140,7 @@ func (o *Overview) call(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	o.c.Records.Queue(o.entry(r.Context(), "audit.show", 1, map[string]string{"id": c.ID, "at": c.At.UTC().Format(exactly)}))
+	o.c.Records.Queue(o.entry(r.Context(), "audit.show", 1, map[string]string{"id": c.ID, "at": c.At.UTC().Format(momentLayout)}))
 	p := callPage{Call: c, Hash: hex.EncodeToString(c.InputHash), Same: logPath + "?request=" + url.QueryEscape(c.RequestID),
 		Foreign: o.c.Owners.Foreign(c)}
 	if id := keyID(c); id != "" {

@@ -15,6 +15,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	"hub.internal/services/admin"
+	"hub.internal/services/admin/auditlog"
 )
 
 //go:embed pages/*.html assets
@@ -22,10 +23,10 @@ var files embed.FS
 
 // Log is the audit log's reader.
 type Log interface {
-	Summary(ctx context.Context, r audit.Range) (audit.Summary, error)
-	Search(ctx context.Context, f audit.Filter, before audit.Position, limit int) (audit.Page, error)
-	Call(ctx context.Context, p audit.Position) (audit.Call, error)
-	Export(ctx context.Context, f audit.Filter, limit int, row func(audit.Call) error) (next audit.Position, more bool, err error)
+	Summary(ctx context.Context, r auditlog.Range) (auditlog.Summary, error)
+	Search(ctx context.Context, f auditlog.Filter, before auditlog.Position, limit int) (auditlog.Page, error)
+	Call(ctx context.Context, p auditlog.Position) (auditlog.Call, error)
+	Export(ctx context.Context, f auditlog.Filter, limit int, row func(auditlog.Call) error) (next auditlog.Position, more bool, err error)
 	Retention(ctx context.Context) (days int, err error)
 }
 
@@ -40,7 +41,7 @@ type Config struct {
 	Log     Log
 	Records Records
 	// Owners say whose the names in the log are.
-	Owners audit.Owners
+	Owners auditlog.Owners
 	// Backlog, Source and Names ask neighbours; a page goes on without those that do not answer in time.
 	Backlog func(ctx context.Context, since time.Time) (admin.Backlog, error)
 	Source  func(ctx context.Context) (admin.SourceHealth, error)
@@ -55,8 +56,8 @@ type Overview struct {
 	site *web.Site
 }
 
-// patience is how long a page waits for neighbours.
-const patience = time.Second
+// neighbourTimeout is how long a page waits for neighbours.
+const neighbourTimeout = time.Second
 
 // New returns the pages; site makes their site.
 func New(c Config, site func(web.Options) (*web.Site, error)) (*Overview, error) {
@@ -108,11 +109,12 @@ func (o *Overview) names(ctx context.Context, ids map[string]bool) map[string]st
 	if len(ids) == 0 {
 		return nil
 	}
+	// auth takes a hundred ids at a time: a page has fewer callers than that.
 	list := make([]string, 0, len(ids))
 	for id := range ids {
 		list = append(list, id)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience/2)
+	ctx, cancel := context.WithTimeout(ctx, neighbourTimeout/2)
 	defer cancel()
 	found, err := o.c.Names(ctx, list[:min(len(list), 100)])
 	if err != nil {
@@ -123,7 +125,7 @@ func (o *Overview) names(ctx context.Context, ids map[string]bool) map[string]st
 
 // neighbours asks those that the overview shows, at the same time; what did not answer is nil.
 func (o *Overview) neighbours(ctx context.Context, since time.Time) (b *admin.Backlog, s *admin.SourceHealth) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, neighbourTimeout)
 	defer cancel()
 	var both sync.WaitGroup
 	both.Go(func() {

@@ -25,7 +25,9 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/web"
 	"hub.internal/services/admin"
+	"hub.internal/services/admin/auditlog"
 	"hub.internal/services/admin/overview"
+	"hub.internal/services/admin/postgres"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -51,7 +53,7 @@ func newOffice(t *testing.T) *office {
 	o.backlog = func() (admin.Backlog, error) { return admin.Backlog{}, nil }
 	o.source = func() (admin.SourceHealth, error) { return admin.SourceHealth{Reachable: true, Slots: 8}, nil }
 	o.names = func([]string) (map[string]string, error) { return nil, errAway }
-	reader, err := audit.OpenReader(db.AuditURL(), time.Now)
+	reader, err := postgres.OpenReader(db.AuditURL(), time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,14 +62,26 @@ func newOffice(t *testing.T) *office {
 	o.records = audit.NewLog(hubtest.Pool(t, db.URL("admin")), logger)
 	t.Cleanup(func() { _ = o.records.Close(context.Background()) })
 	keys := callertest.Keys(t, "admin", caller.Gateway)
-	pages, err := overview.New(overview.Config{Log: reader, Records: o.records, Owners: audit.Owners{"review.": "hub_review_control", "audit.": "hub_admin", "search_brands": "hub_query", "get_brand": "hub_admin", "list_menu_groups": "hub_admin"},
-		Backlog: func(context.Context, time.Time) (admin.Backlog, error) { return o.backlog() },
-		Source:  func(context.Context) (admin.SourceHealth, error) { return o.source() },
-		Names:   func(_ context.Context, ids []string) (map[string]string, error) { return o.names(ids) },
-	}, func(options web.Options) (*web.Site, error) {
-		options.Service, options.Keys, options.Logger = "admin", keys, logger
-		return web.New(options)
-	})
+	pages, err := overview.New(
+		overview.Config{
+			Log:     reader,
+			Records: o.records,
+			Owners: auditlog.Owners{
+				"review.":          "hub_review_control",
+				"audit.":           "hub_admin",
+				"search_brands":    "hub_query",
+				"get_brand":        "hub_admin",
+				"list_menu_groups": "hub_admin",
+			},
+			Backlog: func(context.Context, time.Time) (admin.Backlog, error) { return o.backlog() },
+			Source:  func(context.Context) (admin.SourceHealth, error) { return o.source() },
+			Names:   func(_ context.Context, ids []string) (map[string]string, error) { return o.names(ids) },
+		},
+		func(options web.Options) (*web.Site, error) {
+			options.Service, options.Keys, options.Logger = "admin", keys, logger
+			return web.New(options)
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,9 +103,25 @@ func (o *office) write(entries ...audit.Entry) {
 }
 
 var (
-	root     = caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: "root@example.com", CredentialID: "ses_1", HubUser: "usr_1", Email: "root@example.com", Roles: []string{"admin"}, RequestID: "req_admin"}
-	reviewer = caller.Caller{Kind: caller.User, Service: "console", CredentialID: "ses_2", HubUser: "usr_2", Email: "ada@example.com", Roles: []string{"reviewer"}}
-	agent    = caller.Caller{Service: "crm", CredentialID: "ak_1", ExternalUserID: "u1", RequestID: "req_1"}
+	root = caller.Caller{
+		Kind:           caller.User,
+		Service:        "console",
+		ExternalUserID: "root@example.com",
+		CredentialID:   "ses_1",
+		HubUser:        "usr_1",
+		Email:          "root@example.com",
+		Roles:          []string{"admin"},
+		RequestID:      "req_admin",
+	}
+	reviewer = caller.Caller{
+		Kind:         caller.User,
+		Service:      "console",
+		CredentialID: "ses_2",
+		HubUser:      "usr_2",
+		Email:        "ada@example.com",
+		Roles:        []string{"reviewer"},
+	}
+	agent = caller.Caller{Service: "crm", CredentialID: "ak_1", ExternalUserID: "u1", RequestID: "req_1"}
 )
 
 func (o *office) as(who caller.Caller, path string) *httptest.ResponseRecorder {
@@ -123,7 +153,11 @@ func (o *office) sees(path string, status int, texts ...string) string {
 // kept are the rows that reading has left, as tool and detail.
 func (o *office) kept(tool string) (details []string) {
 	o.t.Helper()
-	rows, err := o.log.Query(o.t.Context(), `SELECT external_user_id || ' ' || coalesce(detail::text, '') FROM audit.calls WHERE tool = $1 ORDER BY at`, tool)
+	rows, err := o.log.Query(
+		o.t.Context(),
+		`SELECT external_user_id || ' ' || coalesce(detail::text, '') FROM audit.calls WHERE tool = $1 ORDER BY at`,
+		tool,
+	)
 	if err != nil {
 		o.t.Fatal(err)
 	}
@@ -143,7 +177,11 @@ func TestWhomThePagesAreFor(t *testing.T) {
 			}
 		}
 		r := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
-		r.Header = callertest.Header(t, "admin", caller.Caller{Kind: caller.Key, CredentialID: "ak_1", Roles: []string{"admin"}, Scopes: []string{"admin:read"}})
+		r.Header = callertest.Header(
+			t,
+			"admin",
+			caller.Caller{Kind: caller.Key, CredentialID: "ak_1", Roles: []string{"admin"}, Scopes: []string{"admin:read"}},
+		)
 		w := httptest.NewRecorder()
 		if o.mux.ServeHTTP(w, r); w.Code < 400 {
 			t.Errorf("an agent at %s: %d", path, w.Code)
@@ -157,7 +195,17 @@ func TestWhomThePagesAreFor(t *testing.T) {
 func TestOverviewOfNothing(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	o.sees("/admin", 200, "No tool was called.", "No call failed.", "Nobody called.", "No caller reached a rate limit.", "nothing waits", "Answers", "no: not all counted")
+	o.sees(
+		"/admin",
+		200,
+		"No tool was called.",
+		"No call failed.",
+		"Nobody called.",
+		"No caller reached a rate limit.",
+		"nothing waits",
+		"Answers",
+		"no: not all counted",
+	)
 	o.sees("/admin/audit", 200, "The log is empty")
 }
 
@@ -177,10 +225,28 @@ func TestOverviewShowsWhatHappened(t *testing.T) {
 	for range 3 {
 		o.write(audit.Entry{Caller: agent, Tool: "search_brands", Outcome: audit.OK, Took: 4 * time.Millisecond})
 	}
-	o.write(audit.Entry{Caller: agent, Tool: `<img src=x>`, Outcome: "E_NOT_FOUND"}, audit.Entry{Caller: agent, Tool: "search_brands", Outcome: "E_RATE_LIMIT"})
-	for _, g := range audit.Ranges()[:1] {
-		o.sees("/admin?range="+g.Name, 200, ">5</a>", "40 % of all calls", `&lt;img src=x&gt;`, "&lt;script&gt;alert", "E_RATE_LIMIT", "1,234 mails", "waiting", "3 h", "Does not answer", "1 being sent",
-			`/admin/audit?outcome=E_RATE_LIMIT&amp;within=1h`, "no: <img src=x>", "no: <script>alert")
+	o.write(
+		audit.Entry{Caller: agent, Tool: `<img src=x>`, Outcome: "E_NOT_FOUND"},
+		audit.Entry{Caller: agent, Tool: "search_brands", Outcome: "E_RATE_LIMIT"},
+	)
+	for _, g := range auditlog.Ranges()[:1] {
+		o.sees(
+			"/admin?range="+g.Name,
+			200,
+			">5</a>",
+			"40 % of all calls",
+			`&lt;img src=x&gt;`,
+			"&lt;script&gt;alert",
+			"E_RATE_LIMIT",
+			"1,234 mails",
+			"waiting",
+			"3 h",
+			"Does not answer",
+			"1 being sent",
+			`/admin/audit?outcome=E_RATE_LIMIT&amp;within=1h`,
+			"no: <img src=x>",
+			"no: <script>alert",
+		)
 	}
 	// What is younger than the roll-ups is there in each range, and an unknown one is a day.
 	for _, path := range []string{"/admin", "/admin?range=7d", "/admin?range=30d", "/admin?range=365d", "/admin?range=%00"} {
@@ -201,11 +267,27 @@ func TestOverviewWithoutNeighbours(t *testing.T) {
 func TestLogIsSearchedByItsAddress(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	o.write(audit.Entry{Caller: agent, Tool: "execute_read_sql", Outcome: audit.OK, Took: time.Second, Detail: map[string]any{"sql": "SELECT '<b>' AS x -- Needle"}, TraceID: "0123456789abcdef0123456789abcdef"},
-		audit.Entry{Caller: caller.Caller{CredentialID: "ses_9", ExternalUserID: "eve@example.com", RequestID: "req_2"}, Tool: "review.decide", Outcome: audit.OK, Detail: map[string]any{"draft_id": "42"}},
-		audit.Entry{Caller: agent, Tool: "get_brand", Outcome: "E_DB_TIMEOUT"})
-	for query, want := range map[string]string{"tool=get_brand": "get_brand", "caller=ak_1&outcome=ok": "execute_read_sql", "person=eve%40example.com": "review.decide", "draft=42": "review.decide",
-		"outcome=failed": "get_brand", "outcome=E_DB_TIMEOUT": "get_brand", "request=req_2": "review.decide", "sql=needle": "execute_read_sql", "within=1h&sql=%27%3Cb%3E": "execute_read_sql"} {
+	o.write(
+		audit.Entry{
+			Caller:  agent,
+			Tool:    "execute_read_sql",
+			Outcome: audit.OK,
+			Took:    time.Second,
+			Detail:  map[string]any{"sql": "SELECT '<b>' AS x -- Needle"},
+			TraceID: "0123456789abcdef0123456789abcdef",
+		},
+		audit.Entry{
+			Caller:  caller.Caller{CredentialID: "ses_9", ExternalUserID: "eve@example.com", RequestID: "req_2"},
+			Tool:    "review.decide",
+			Outcome: audit.OK,
+			Detail:  map[string]any{"draft_id": "42"},
+		},
+		audit.Entry{Caller: agent, Tool: "get_brand", Outcome: "E_DB_TIMEOUT"},
+	)
+	for query, want := range map[string]string{"tool=get_brand": "get_brand", "caller=ak_1&outcome=ok": "execute_read_sql",
+		"person=eve%40example.com": "review.decide", "draft=42": "review.decide",
+		"outcome=failed": "get_brand", "outcome=E_DB_TIMEOUT": "get_brand", "request=req_2": "review.decide",
+		"sql=needle": "execute_read_sql", "within=1h&sql=%27%3Cb%3E": "execute_read_sql"} {
 		body := o.sees("/admin/audit?"+query, 200, want)
 		if n := strings.Count(body, `<tr data-item>`); n != 1 {
 			t.Errorf("%s finds %d rows", query, n)
@@ -239,7 +321,8 @@ func TestForeignRowsAreMarked(t *testing.T) {
 	}
 	o.write(audit.Entry{Caller: agent, Tool: "list_menu_groups", Outcome: audit.OK})
 	const mark = "Recorded by hub_query, which does not own this"
-	for path, marks := range map[string]int{"/admin/audit": 2, "/admin/audit?recorder=foreign": 2, "/admin/audit?recorder=foreign&tool=review.approve": 1, "/admin/audit?tool=search_brands": 0,
+	for path, marks := range map[string]int{"/admin/audit": 2, "/admin/audit?recorder=foreign": 2,
+		"/admin/audit?recorder=foreign&tool=review.approve": 1, "/admin/audit?tool=search_brands": 0,
 		"/admin/audit/export": 2, "/admin/audit/export?recorder=foreign": 2} {
 		if n := strings.Count(o.sees(path, 200), mark); n != marks {
 			t.Errorf("%s has %d marks, want %d", path, n, marks)
@@ -255,11 +338,30 @@ func TestOneCall(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	o.names = func(ids []string) (map[string]string, error) { return map[string]string{"ak_1": "Nightly import"}, nil }
-	o.write(audit.Entry{Caller: agent, Tool: "execute_read_sql", Outcome: audit.OK, Detail: map[string]any{"sql": "SELECT '<b>'", "draft_id": "javascript:alert(1)"}, TraceID: "0123456789abcdef0123456789abcdef", InputHash: audit.HashInput(nil)})
+	o.write(
+		audit.Entry{
+			Caller:    agent,
+			Tool:      "execute_read_sql",
+			Outcome:   audit.OK,
+			Detail:    map[string]any{"sql": "SELECT '<b>'", "draft_id": "javascript:alert(1)"},
+			TraceID:   "0123456789abcdef0123456789abcdef",
+			InputHash: audit.HashInput(nil),
+		},
+	)
 	body := o.sees("/admin/audit", 200, "Nightly import")
 	_, link, _ := strings.Cut(body, `<td><a href="`)
 	link, _, _ = strings.Cut(link, `"`)
-	o.sees(link, 200, "SELECT &#39;&lt;b&gt;&#39;", "0123456789abcdef0123456789abcdef", "Nightly import", "req_1", "hub_admin", "e3b0c442", `href="/drafts/javascript:alert%281%29"`)
+	o.sees(
+		link,
+		200,
+		"SELECT &#39;&lt;b&gt;&#39;",
+		"0123456789abcdef0123456789abcdef",
+		"Nightly import",
+		"req_1",
+		"hub_admin",
+		"e3b0c442",
+		`href="/drafts/javascript:alert%281%29"`,
+	)
 	hubtest.Eventually(t, "that it was read is kept", func() bool { return len(o.kept("audit.show")) == 1 })
 	for _, path := range []string{"/admin/audit/x", "/admin/audit/1", "/admin/audit/1-00000000-0000-0000-0000-000000000000", link + "0"} {
 		o.sees(path, 404, "no: SELECT")
@@ -314,14 +416,34 @@ func TestPagesOfTheLog(t *testing.T) {
 func TestExport(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
-	formulas := []string{`=HYPERLINK("https://evil.example")`, "+1", "-1+1", "@SUM(A1)", "\tx", "\rx", "\nx", "＝1", " =1", "\u00a0\u200b=1", "\ufeff＝1"}
+	formulas := []string{
+		`=HYPERLINK("https://evil.example")`,
+		"+1",
+		"-1+1",
+		"@SUM(A1)",
+		"\tx",
+		"\rx",
+		"\nx",
+		"＝1",
+		" =1",
+		"\u00a0\u200b=1",
+		"\ufeff＝1",
+	}
 	for _, f := range formulas {
-		o.write(audit.Entry{Caller: caller.Caller{ExternalUserID: f, RequestID: `a,"b`}, Tool: "get_brand", Outcome: audit.OK, Detail: map[string]string{"x": "y\nz"}})
+		o.write(
+			audit.Entry{
+				Caller:  caller.Caller{ExternalUserID: f, RequestID: `a,"b`},
+				Tool:    "get_brand",
+				Outcome: audit.OK,
+				Detail:  map[string]string{"x": "y\nz"},
+			},
+		)
 	}
 	o.write(audit.Entry{Tool: "list_drafts", Outcome: audit.OK})
 	w := o.as(root, "/admin/audit/export?tool=get_brand")
 	rows, err := csv.NewReader(strings.NewReader(w.Body.String())).ReadAll()
-	if err != nil || w.Code != 200 || len(rows) != 1+len(formulas) || w.Header().Get("Content-Type") != "text/csv; charset=utf-8" || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+	if err != nil || w.Code != 200 || len(rows) != 1+len(formulas) || w.Header().Get("Content-Type") != "text/csv; charset=utf-8" ||
+		w.Header().Get("X-Content-Type-Options") != "nosniff" {
 		t.Fatalf("%d %v %v: %v", w.Code, w.Header(), err, rows)
 	}
 	for i, row := range rows[1:] {
@@ -343,7 +465,11 @@ func TestExport(t *testing.T) {
 	if err := o.records.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if w := o.as(root, "/admin/audit/export"); w.Code != 503 || strings.Contains(w.Body.String(), "get_brand") || w.Header().Get("Content-Disposition") != "" {
+	if w := o.as(
+		root,
+		"/admin/audit/export",
+	); w.Code != 503 || strings.Contains(w.Body.String(), "get_brand") ||
+		w.Header().Get("Content-Disposition") != "" {
 		t.Errorf("%d %v %.300s", w.Code, w.Header(), w.Body)
 	}
 }
@@ -355,7 +481,11 @@ func TestAssetsAreBesideThoseOfTheOtherPages(t *testing.T) {
 	body := o.sees("/admin", 200, `src="/assets/admin/overview/`, "no: <style", "no: style=", "no: <script>")
 	for part := range strings.SplitSeq(body, `src="`) {
 		if at, _, ok := strings.Cut(part, `"`); ok && strings.HasPrefix(at, "/assets/") {
-			if w := o.as(caller.Caller{Kind: caller.Visitor, Service: "console"}, at); w.Code != 200 || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
+			if w := o.as(
+				caller.Caller{Kind: caller.Visitor, Service: "console"},
+				at,
+			); w.Code != 200 ||
+				!strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
 				t.Errorf("%s: %d", at, w.Code)
 			}
 		}

@@ -7,7 +7,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/audit"
-	"hub.internal/pkg/fault"
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
@@ -38,6 +37,7 @@ func menus(ctx context.Context, q postgres.Querier) ([]admin.Group, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Items by their group; both are in order already.
 	of := map[admin.ID][]admin.Item{}
 	for _, i := range items {
 		of[i.GroupID] = append(of[i.GroupID], i)
@@ -52,45 +52,50 @@ func menus(ctx context.Context, q postgres.Querier) ([]admin.Group, error) {
 // wait for it, and no other service's role may take it, as it could an advisory lock.
 const ordering = `LOCK TABLE admin.menu_groups IN SHARE UPDATE EXCLUSIVE MODE`
 
-const insertGroup = `INSERT INTO admin.menu_groups (slug, name, icon, position, created_at,
-		service, external_user_id, credential_id, hub_user)
-	SELECT $1, $2, $3, CASE WHEN $4::bigint < 0
-			THEN (SELECT coalesce(max(position) + (max(position) < 9223372036854775807)::int, 0) FROM admin.menu_groups) ELSE $4 END,
-		$5, $6, $7, $8, $9
-	WHERE (SELECT count(*) FROM admin.menu_groups) < $10
-	RETURNING id, position`
+const (
+	siblingGroups = `SELECT count(*), coalesce(max(position), 0) AS last FROM admin.menu_groups`
+	siblingItems  = `SELECT count(*), coalesce(max(position), 0) AS last FROM admin.menu_items WHERE group_id = $1`
 
-// AddGroup stores a group once for the key.
-func (s *Store) AddGroup(ctx context.Context, key write.Key, g admin.Group, record admin.Record[admin.Group]) (tool.Result, error) {
-	return s.keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
-		if _, err := tx.Exec(ctx, ordering); err != nil {
-			return tool.Result{}, audit.Entry{}, err
+	insertGroup = `INSERT INTO admin.menu_groups (slug, name, icon, position, created_at,
+		service, external_user_id, credential_id, hub_user) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+	insertItem = `INSERT INTO admin.menu_items (group_id, slug, name, icon, href, position, created_at,
+		service, external_user_id, credential_id, hub_user) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`
+)
+
+// addOnce stores something once for the key: lock reads what decide has to know, under a lock that lasts until the transaction
+// ends, and insert stores what decide has made of it.
+func addOnce[K, T any](ctx context.Context, keys *write.Keys, key write.Key, lock func(context.Context, pgx.Tx) (K, error),
+	decide func(K) (admin.Addition[T], error), insert func(context.Context, pgx.Tx, T) error) (tool.Result, error) {
+	return keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
+		var a admin.Addition[T]
+		known, err := lock(ctx, tx)
+		if err == nil {
+			a, err = decide(known)
 		}
-		err := tx.QueryRow(ctx, insertGroup, g.Slug, g.Name, g.Icon, g.Position, g.CreatedAt, g.Origin.Service, g.Origin.ExternalUserID,
-			g.Origin.CredentialID, g.Origin.HubUser, admin.MaxGroups).Scan(&g.ID, &g.Position)
-		switch {
-		case postgres.IsUnique(err, "menu_groups_slug"):
-			err = fault.New(fault.Conflict, "The slug %q is taken by another menu group. Choose another one, or add to that group with "+
-				"create_menu_item.", g.Slug).With(map[string]string{"slug": g.Slug}).Because(err)
-		case errors.Is(err, pgx.ErrNoRows):
-			err = fault.New(fault.Conflict, "There are %d menu groups, and no room for more. Use one of them, or ask an administrator to "+
-				"delete one that is empty.", admin.MaxGroups)
+		if err == nil {
+			err = insert(ctx, tx, a.Added)
 		}
-		if err != nil {
-			return tool.Result{}, audit.Entry{}, err
-		}
-		return record(g)
+		return a.Answer, a.Audit, err
 	})
 }
 
-const insertItem = `INSERT INTO admin.menu_items (group_id, slug, name, icon, href, position, created_at,
-		service, external_user_id, credential_id, hub_user)
-	SELECT $1::bigint, $2, $3, $4, $5, CASE WHEN $6::bigint < 0
-			THEN (SELECT coalesce(max(position) + (max(position) < 9223372036854775807)::int, 0) FROM admin.menu_items WHERE group_id = $1)
-			ELSE $6 END,
-		$7, $8, $9, $10, $11
-	WHERE (SELECT count(*) FROM admin.menu_items WHERE group_id = $1) < $12
-	RETURNING id, group_id, position`
+// AddGroup stores a group once for the key.
+func (s *Store) AddGroup(ctx context.Context, key write.Key,
+	decide func(admin.Siblings) (admin.Addition[admin.Group], error)) (tool.Result, error) {
+	return addOnce(ctx, s.keys, key, func(ctx context.Context, tx pgx.Tx) (others admin.Siblings, err error) {
+		if _, err := tx.Exec(ctx, ordering); err != nil {
+			return others, err
+		}
+		return postgres.One(ctx, tx, pgx.RowToStructByName[admin.Siblings], siblingGroups)
+	}, decide, func(ctx context.Context, tx pgx.Tx, g admin.Group) error {
+		_, err := tx.Exec(ctx, insertGroup, g.Slug, g.Name, g.Icon, g.Position, g.CreatedAt, g.Origin.Service, g.Origin.ExternalUserID,
+			g.Origin.CredentialID, g.Origin.HubUser)
+		if postgres.IsUnique(err, "menu_groups_slug") {
+			err = admin.SlugTaken(g.Slug, "")
+		}
+		return err
+	})
+}
 
 // holdGroup locks a group: who changes which items it has holds its row.
 func holdGroup(ctx context.Context, tx pgx.Tx, slug string) (id admin.ID, err error) {
@@ -102,25 +107,20 @@ func holdGroup(ctx context.Context, tx pgx.Tx, slug string) (id admin.ID, err er
 }
 
 // AddItem stores an item once for the key.
-func (s *Store) AddItem(ctx context.Context, key write.Key, group string, i admin.Item,
-	record admin.Record[admin.Item]) (tool.Result, error) {
-	return s.keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
-		id, err := holdGroup(ctx, tx, group)
-		if err != nil {
-			return tool.Result{}, audit.Entry{}, err
+func (s *Store) AddItem(ctx context.Context, key write.Key, group string,
+	decide func(admin.Siblings) (admin.Addition[admin.Item], error)) (tool.Result, error) {
+	var id admin.ID
+	return addOnce(ctx, s.keys, key, func(ctx context.Context, tx pgx.Tx) (others admin.Siblings, err error) {
+		if id, err = holdGroup(ctx, tx, group); err != nil {
+			return others, err
 		}
-		err = tx.QueryRow(ctx, insertItem, id, i.Slug, i.Name, i.Icon, i.Href, i.Position, i.CreatedAt, i.Origin.Service, i.Origin.ExternalUserID,
-			i.Origin.CredentialID, i.Origin.HubUser, admin.MaxItems).Scan(&i.ID, &i.GroupID, &i.Position)
-		switch {
-		case postgres.IsUnique(err, "menu_items_slug"):
-			err = fault.New(fault.Conflict, "The slug %q is taken in the menu group %q. Choose another one, or write that item's page with "+
-				"upsert_dynamic_page.", i.Slug, group).With(map[string]string{"groupSlug": group, "slug": i.Slug}).Because(err)
-		case errors.Is(err, pgx.ErrNoRows):
-			err = fault.New(fault.Conflict, "The menu group %q has %d items, and no room for more. Use another group.", group, admin.MaxItems)
+		return postgres.One(ctx, tx, pgx.RowToStructByName[admin.Siblings], siblingItems, id)
+	}, decide, func(ctx context.Context, tx pgx.Tx, i admin.Item) error {
+		_, err := tx.Exec(ctx, insertItem, id, i.Slug, i.Name, i.Icon, i.Href, i.Position, i.CreatedAt, i.Origin.Service,
+			i.Origin.ExternalUserID, i.Origin.CredentialID, i.Origin.HubUser)
+		if postgres.IsUnique(err, "menu_items_slug") {
+			err = admin.SlugTaken(group, i.Slug)
 		}
-		if err != nil {
-			return tool.Result{}, audit.Entry{}, err
-		}
-		return record(i)
+		return err
 	})
 }

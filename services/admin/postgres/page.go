@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -23,22 +22,21 @@ const (
 	holdOf = itemOf + ` FOR NO KEY UPDATE OF i`
 )
 
-// hold locks an item that has a page of its own, and tells whether it is out of the navigation.
-func hold(ctx context.Context, tx pgx.Tx, group, item string) (id admin.ID, hidden bool, err error) {
-	var href *string
-	err = tx.QueryRow(ctx, holdOf, group, item).Scan(&id, &href, &hidden)
-	switch {
-	case errors.Is(err, pgx.ErrNoRows):
-		return 0, false, missing(ctx, tx, group, item)
-	case err == nil && href != nil:
-		return 0, false, fault.New(fault.Conflict, "The item %q leads to %s and has no page of its own. "+
-			"Make another item without href for a page.", item, *href).With(map[string]string{"groupSlug": group, "itemSlug": item, "href": *href})
+// hold locks an item, and returns what it has.
+func hold(ctx context.Context, tx pgx.Tx, group, item string) (id admin.ID, h admin.Head, err error) {
+	err = tx.QueryRow(ctx, holdOf, group, item).Scan(&id, &h.Href, &h.Hidden)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = missingSlug(ctx, tx, group, item)
 	}
-	return id, hidden, err
+	if err == nil {
+		// In a statement after the lock: it sees the version of whoever held it.
+		err = tx.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM admin.page_versions WHERE item_id = $1`, id).Scan(&h.Newest)
+	}
+	return id, h, err
 }
 
-// missing tells which of the two slugs names nothing.
-func missing(ctx context.Context, q postgres.Querier, group, item string) error {
+// missingSlug tells which of the two slugs names nothing.
+func missingSlug(ctx context.Context, q postgres.Querier, group, item string) error {
 	var there bool
 	if err := q.QueryRow(ctx, `SELECT EXISTS (SELECT FROM admin.menu_groups WHERE slug = $1)`, group).Scan(&there); err != nil {
 		return err
@@ -50,29 +48,22 @@ func missing(ctx context.Context, q postgres.Querier, group, item string) error 
 }
 
 const insertPage = `INSERT INTO admin.page_versions (item_id, version, title, description, sections, bytes, created_by, created_at,
-		service, external_user_id, credential_id, hub_user)
-	SELECT $1::bigint, coalesce(max(version), 0) + 1, $2, $3, $4::json, $5::int, $6, $7, $8, $9, $10, $11
-	FROM admin.page_versions WHERE item_id = $1
-	RETURNING version`
+		service, external_user_id, credential_id, hub_user) VALUES ($1, $2, $3, $4, $5::json, $6, $7, $8, $9, $10, $11, $12)`
 
-// AddPage stores the next version of an item's page once for the key.
-func (s *Store) AddPage(ctx context.Context, key write.Key, group, item string, p admin.Page,
-	record admin.Record[admin.Written]) (tool.Result, error) {
-	sections, err := p.Sections.JSON()
-	if err != nil {
-		return tool.Result{}, err
-	}
-	p.Bytes = len(sections)
-	return s.keys.Once(ctx, key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
-		id, hidden, err := hold(ctx, tx, group, item)
+// AddPage stores a version of an item's page once for the key.
+func (s *Store) AddPage(ctx context.Context, key write.Key, group, item string,
+	decide func(admin.Head) (admin.Addition[admin.Page], error)) (tool.Result, error) {
+	var id admin.ID
+	return addOnce(ctx, s.keys, key, func(ctx context.Context, tx pgx.Tx) (h admin.Head, err error) {
+		id, h, err = hold(ctx, tx, group, item)
+		return h, err
+	}, decide, func(ctx context.Context, tx pgx.Tx, p admin.Page) error {
+		sections, err := p.Sections.JSON()
 		if err == nil {
-			err = tx.QueryRow(ctx, insertPage, id, p.Title, p.Description, string(sections), p.Bytes, p.CreatedBy, p.CreatedAt, p.Origin.Service,
-				p.Origin.ExternalUserID, p.Origin.CredentialID, p.Origin.HubUser).Scan(&p.Version)
+			_, err = tx.Exec(ctx, insertPage, id, p.Version, p.Title, p.Description, string(sections), len(sections), p.CreatedBy, p.CreatedAt,
+				p.Origin.Service, p.Origin.ExternalUserID, p.Origin.CredentialID, p.Origin.HubUser)
 		}
-		if err != nil {
-			return tool.Result{}, audit.Entry{}, err
-		}
-		return record(admin.Written{Page: p, Hidden: hidden})
+		return err
 	})
 }
 
@@ -84,6 +75,7 @@ type pageRow struct {
 	RestoredFrom *int
 }
 
+// page is the version of the row.
 func (r pageRow) page() (p admin.Page, err error) {
 	p = r.Page
 	p.Origin = r.Origin
@@ -116,7 +108,7 @@ func (s *Store) Place(ctx context.Context, group, item string, version int) (adm
 	}], placeOf, group, item)
 	p := admin.Place{Group: group, Item: item, Name: found.Name, Href: found.Href, Newest: found.Newest}
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = missing(ctx, s.pool, group, item)
+		err = missingSlug(ctx, s.pool, group, item)
 	}
 	if err != nil || p.Newest == 0 && version == 0 {
 		return p, explain(err)
@@ -142,7 +134,7 @@ func (s *Store) Versions(ctx context.Context, group, item string, below, limit i
 	var id admin.ID
 	err := s.pool.QueryRow(ctx, `SELECT id FROM (`+itemOf+`) i`, group, item).Scan(&id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = missing(ctx, s.pool, group, item)
+		err = missingSlug(ctx, s.pool, group, item)
 	}
 	if err != nil {
 		return nil, explain(err)
@@ -161,30 +153,26 @@ func (s *Store) Versions(ctx context.Context, group, item string, below, limit i
 
 const restorePage = `INSERT INTO admin.page_versions (item_id, version, title, description, sections, bytes, created_by, restored_from,
 		created_at, service, external_user_id, credential_id, hub_user)
-	SELECT item_id, $3::int + 1, title, description, sections, bytes, created_by, version, $4, $5, $6, $7, $8
+	SELECT item_id, $3::int, title, description, sections, bytes, created_by, version, $4, $5, $6, $7, $8
 	FROM admin.page_versions WHERE item_id = $1 AND version = $2
 	RETURNING sections, ` + versionColumns
 
-// Restore stores a copy of a version as the next one.
-func (s *Store) Restore(ctx context.Context, group, item string, version, newest int, by admin.Origin, at time.Time,
-	entry audit.Entry) (p admin.Page, err error) {
+// Restore stores a copy of a version.
+func (s *Store) Restore(ctx context.Context, group, item string,
+	decide func(admin.Head) (admin.Restoration, error)) (p admin.Page, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		id, _, err := hold(ctx, tx, group, item)
+		id, head, err := hold(ctx, tx, group, item)
 		if err != nil {
 			return err
 		}
-		var now int
-		if err := tx.QueryRow(ctx, `SELECT coalesce(max(version), 0) FROM admin.page_versions WHERE item_id = $1`, id).Scan(&now); err != nil {
+		r, err := decide(head)
+		if err != nil {
 			return err
 		}
-		if now != newest {
-			return fault.New(fault.Conflict, "Version %d was written while you looked at version %d, so nothing was restored. Look at it first.",
-				now, newest).With(map[string]int{"newest": now})
-		}
-		row, err := postgres.One(ctx, tx, pgx.RowToStructByNameLax[pageRow], restorePage, id, version, newest, at, by.Service, by.ExternalUserID,
-			by.CredentialID, by.HubUser)
+		row, err := postgres.One(ctx, tx, pgx.RowToStructByNameLax[pageRow], restorePage, id, r.From, r.Version, r.At, r.By.Service,
+			r.By.ExternalUserID, r.By.CredentialID, r.By.HubUser)
 		if errors.Is(err, pgx.ErrNoRows) {
-			err = fault.New(fault.NotFound, "The page has no version %d.", version)
+			err = admin.MissingVersion(r.From)
 		}
 		if err == nil {
 			p, err = row.page()
@@ -192,7 +180,7 @@ func (s *Store) Restore(ctx context.Context, group, item string, version, newest
 		if err != nil {
 			return err
 		}
-		return audit.Append(ctx, tx, entry)
+		return audit.Append(ctx, tx, r.Audit)
 	})
 	return p, explain(err)
 }

@@ -3,19 +3,17 @@ package postgres
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"hub.internal/pkg/audit"
-	"hub.internal/pkg/fault"
 	"hub.internal/pkg/postgres"
 	"hub.internal/services/admin"
 )
 
-// Arrange puts groups, or the items of one, in the order of their slugs.
-func (s *Store) Arrange(ctx context.Context, group string, slugs []string, entry audit.Entry) error {
+// Arrange puts groups, or the items of one, in the order that decide makes of their slugs.
+func (s *Store) Arrange(ctx context.Context, group string, decide func([]string) (admin.Arrangement, error)) error {
 	list := `SELECT slug FROM admin.menu_groups WHERE $1 = ''`
 	put := `UPDATE admin.menu_groups t SET position = o.position - 1 FROM unnest($2::text[]) WITH ORDINALITY AS o (slug, position)
 		WHERE t.slug = o.slug AND $1 = ''`
@@ -25,25 +23,27 @@ func (s *Store) Arrange(ctx context.Context, group string, slugs []string, entry
 			WHERE t.slug = o.slug AND t.group_id = (SELECT id FROM admin.menu_groups WHERE slug = $1)`
 	}
 	return explain(pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if err := alone(ctx, tx, group); err != nil {
+		if err := lockMenu(ctx, tx, group); err != nil {
 			return err
 		}
+		// Read under the lock: nobody adds one until the order is stored.
 		there, err := postgres.All(ctx, tx, pgx.RowTo[string], list, group)
 		if err != nil {
 			return err
 		}
-		if !slices.Equal(slices.Sorted(slices.Values(there)), slices.Sorted(slices.Values(slugs))) {
-			return fault.New(fault.Conflict, "Somebody has changed the menus meanwhile, so nothing was moved. Look at them and try again.")
-		}
-		if _, err := tx.Exec(ctx, put, group, slugs); err != nil {
+		a, err := decide(there)
+		if err != nil {
 			return err
 		}
-		return audit.Append(ctx, tx, entry)
+		if _, err := tx.Exec(ctx, put, group, a.Slugs); err != nil {
+			return err
+		}
+		return audit.Append(ctx, tx, a.Audit)
 	}))
 }
 
-// alone lets one at a time change which groups there are, or which items a group has.
-func alone(ctx context.Context, tx pgx.Tx, group string) error {
+// lockMenu lets one at a time change which groups there are, or which items a group has.
+func lockMenu(ctx context.Context, tx pgx.Tx, group string) error {
 	if group == "" {
 		_, err := tx.Exec(ctx, ordering)
 		return err
@@ -52,8 +52,8 @@ func alone(ctx context.Context, tx pgx.Tx, group string) error {
 	return err
 }
 
-// Change gives a group, or an item of it, what a person wants.
-func (s *Store) Change(ctx context.Context, group, item string, c admin.Change, entry func(before, after admin.Change) audit.Entry) error {
+// Change gives a group, or an item of it, what decide makes of what it has.
+func (s *Store) Change(ctx context.Context, group, item string, decide func(admin.Change) (admin.Change, audit.Entry)) error {
 	read := `SELECT name, icon, hidden FROM admin.menu_groups WHERE slug = $1 AND $2 = '' FOR NO KEY UPDATE`
 	put := `UPDATE admin.menu_groups SET name = $3, icon = $4, hidden = $5 WHERE slug = $1 AND $2 = ''`
 	if item != "" {
@@ -65,15 +65,16 @@ func (s *Store) Change(ctx context.Context, group, item string, c admin.Change, 
 	return explain(pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		before, err := postgres.One(ctx, tx, pgx.RowToStructByName[admin.Change], read, group, item)
 		if errors.Is(err, pgx.ErrNoRows) {
-			return missing(ctx, tx, group, item)
+			return missingSlug(ctx, tx, group, item)
 		}
 		if err != nil {
 			return err
 		}
+		c, entry := decide(before)
 		if _, err := tx.Exec(ctx, put, group, item, c.Name, c.Icon, c.Hidden); err != nil {
 			return err
 		}
-		return audit.Append(ctx, tx, entry(before, c))
+		return audit.Append(ctx, tx, entry)
 	}))
 }
 
@@ -81,19 +82,18 @@ func (s *Store) Change(ctx context.Context, group, item string, c admin.Change, 
 // to it in between.
 func (s *Store) Delete(ctx context.Context, group, item string, entry audit.Entry) error {
 	statement := `DELETE FROM admin.menu_groups WHERE slug = $1 AND $2 = ''`
-	refused := "This group still has items. Delete those first, or hide the group."
 	if item != "" {
 		statement = `DELETE FROM admin.menu_items WHERE group_id = (SELECT id FROM admin.menu_groups WHERE slug = $1) AND slug = $2`
-		refused = "This item has a page, and versions of pages are kept. Hide the item instead."
 	}
 	return explain(pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, statement, group, item)
 		var pg *pgconn.PgError
 		switch {
+		// The foreign keys are the rule that nothing in use is deleted; they hold against whoever adds to it at this moment.
 		case errors.As(err, &pg) && pg.Code == "23503": // something refers to it
-			return fault.New(fault.Conflict, "%s", refused).Because(err)
+			return admin.StillUsed(item)
 		case err == nil && tag.RowsAffected() == 0:
-			return missing(ctx, tx, group, item)
+			return missingSlug(ctx, tx, group, item)
 		case err != nil:
 			return err
 		}

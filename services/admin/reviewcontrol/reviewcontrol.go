@@ -9,6 +9,7 @@ import (
 	"hub.internal/services/admin"
 )
 
+// backlogRequest is what review-control is asked.
 type backlogRequest struct {
 	Since time.Time `json:"since"`
 }

@@ -158,6 +158,7 @@ func (a App) become(to Status, reason string, now time.Time) (App, error) {
 	return a, nil
 }
 
+// ended is E_CONFLICT for a change of an app that was revoked: that is for good.
 func ended(a App) error {
 	return fault.New(fault.Conflict, "The app %s is revoked for good. Create another one.", a.Code).With(map[string]any{"from": a.Status})
 }

@@ -84,7 +84,12 @@ func TestURLs(t *testing.T) {
 		if (err == nil) != want.redirect {
 			t.Errorf("redirect to %q: %v", text, err)
 		}
-		if _, err := apps.NewApp("shop", settings(func(s *apps.Settings) { s.Origins = []string{text} }), "ada", at); (err == nil) != want.origin {
+		if _, err := apps.NewApp(
+			"shop",
+			settings(func(s *apps.Settings) { s.Origins = []string{text} }),
+			"ada",
+			at,
+		); (err == nil) != want.origin {
 			t.Errorf("origin %q: %v", text, err)
 		}
 		for _, v := range schema.ViolationsOf(err) {
@@ -133,7 +138,8 @@ func TestSettingsAreJudgedAsAWhole(t *testing.T) {
 		if got := strings.Join(paths, " "); got != c.paths || (err == nil) != (c.paths == "") {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
-		if err == nil && (a.Status != apps.Active || a.LinkMode != apps.Consent || a.Limits != apps.DefaultLimits() || a.Version != 1 || a.Scopes == nil) {
+		if err == nil &&
+			(a.Status != apps.Active || a.LinkMode != apps.Consent || a.Limits != apps.DefaultLimits() || a.Version != 1 || a.Scopes == nil) {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
@@ -141,7 +147,8 @@ func TestSettingsAreJudgedAsAWhole(t *testing.T) {
 		s.Scopes = []string{"pay:write", "pay:read", "pay:write"}
 		s.Origins = []string{"https://b.example", "https://a.example", "https://b.example"}
 	}), "ada", at)
-	if err != nil || !slices.Equal(a.Scopes, []string{"pay:read", "pay:write"}) || !slices.Equal(a.Origins, []string{"https://b.example", "https://a.example"}) {
+	if err != nil || !slices.Equal(a.Scopes, []string{"pay:read", "pay:write"}) ||
+		!slices.Equal(a.Origins, []string{"https://b.example", "https://a.example"}) {
 		t.Errorf("%+v, %v", a, err)
 	}
 }

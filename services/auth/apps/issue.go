@@ -98,6 +98,8 @@ func (s *Service) RotateWebhookSecret(ctx context.Context, code string) (Issued,
 	})
 }
 
+// rotate adds a secret of the kind to an app that is not revoked; replaces says which secret of the app ends by that, nil
+// for none.
 func (s *Service) rotate(ctx context.Context, kind Kind, operation, code string,
 	replaces func(App, Held) (*Secret, error),
 ) (Issued, error) {

@@ -158,6 +158,7 @@ func (s *Service) Resume(ctx context.Context, code string) (App, error) {
 	return s.become(ctx, "app.resume", code, Active, "")
 }
 
+// become moves an app to another status, as its transition table allows.
 func (s *Service) become(ctx context.Context, operation, code string, to Status, reason string) (App, error) {
 	return s.change(ctx, code, func(a App, _ Held) (Change, error) {
 		next, err := a.become(to, reason, s.now())
@@ -185,6 +186,7 @@ func (s *Service) Revoke(ctx context.Context, code, typed, reason string) (App, 
 	})
 }
 
+// change locks an app, lets decide say what happens to it, and returns the app as it was stored.
 func (s *Service) change(ctx context.Context, code string, decide func(App, Held) (Change, error)) (App, error) {
 	var changed App
 	err := s.c.Store.ChangeApp(ctx, code, func(a App, held Held) (Change, error) {
@@ -198,6 +200,7 @@ func (s *Service) change(ctx context.Context, code string, decide func(App, Held
 // now is the time that goes into the store: what is answered is what can be read back.
 func (s *Service) now() time.Time { return s.c.Now().UTC().Truncate(time.Millisecond) }
 
+// entry is the audit entry of a change of an app, by whoever calls.
 func (s *Service) entry(ctx context.Context, operation, code string, detail map[string]any) audit.Entry {
 	detail["service_code"] = code
 	return audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: operation, Outcome: audit.OK, Count: 1, Detail: detail}

@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"hub.internal/pkg/fault"
@@ -10,6 +11,7 @@ import (
 	"hub.internal/services/auth"
 )
 
+// accountPage is a user's own account.
 type accountPage struct {
 	Sessions []sessionRow
 	Old, New web.Field
@@ -22,15 +24,14 @@ type sessionRow struct {
 	This bool
 }
 
+// account shows the account of who is signed in.
 func (c *Console) account(w http.ResponseWriter, r *http.Request) error {
 	return c.renderAccount(w, r, 0, "", "")
 }
 
+// renderAccount shows the account with what is wrong with the form of passwords, if anything.
 func (c *Console) renderAccount(w http.ResponseWriter, r *http.Request, status int, oldProblem, newProblem string) error {
-	u, signedIn := web.UserOf(r.Context())
-	if !signedIn {
-		return fault.New(fault.AuthMissing, "Sign in to see this page.")
-	}
+	u, _ := web.UserOf(r.Context())
 	sessions, err := c.People.Sessions(r.Context(), u.ID)
 	if err != nil {
 		return err
@@ -53,20 +54,14 @@ func (c *Console) renderAccount(w http.ResponseWriter, r *http.Request, status i
 	})
 }
 
-func (c *Console) endSession(w http.ResponseWriter, r *http.Request) error {
-	u, signedIn := web.UserOf(r.Context())
-	if !signedIn {
-		return fault.New(fault.AuthMissing, "Sign in to see this page.")
-	}
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+// endSession ends a session of who is signed in: another one, all others, or this one, which is logging out.
+func (c *Console) endSession(w http.ResponseWriter, r *http.Request, form url.Values) error {
+	u, _ := web.UserOf(r.Context())
 	switch id := form.Get("session"); id {
 	case "":
 		return fault.New(fault.Validation, "Say which session to end.")
 	case u.Session:
-		return c.logout(w, r)
+		return c.logout(w, r, form)
 	case "others":
 		n, err := c.People.SignOutOthers(r.Context(), u.ID, u.Session)
 		if err != nil {
@@ -82,6 +77,7 @@ func (c *Console) endSession(w http.ResponseWriter, r *http.Request) error {
 	return web.Go(w, r, "/account/sessions")
 }
 
+// signedOut says how many other browsers were signed out.
 func signedOut(n int) string {
 	switch n {
 	case 0:
@@ -92,15 +88,9 @@ func signedOut(n int) string {
 	return web.Number(n) + " other browsers are signed out."
 }
 
-func (c *Console) changePassword(w http.ResponseWriter, r *http.Request) error {
-	u, signedIn := web.UserOf(r.Context())
-	if !signedIn {
-		return fault.New(fault.AuthMissing, "Sign in to see this page.")
-	}
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+// changePassword takes another password from who knows the old one.
+func (c *Console) changePassword(w http.ResponseWriter, r *http.Request, form url.Values) error {
+	u, _ := web.UserOf(r.Context())
 	in, err := c.People.ChangePassword(r.Context(), u.Email, form.Get("old"), form.Get("new"), browser(r))
 	var f *fault.Error
 	switch {
@@ -110,12 +100,12 @@ func (c *Console) changePassword(w http.ResponseWriter, r *http.Request) error {
 	case errors.As(err, &f) && f.Code == fault.Validation:
 		return c.renderAccount(w, r, http.StatusUnprocessableEntity, "", web.Problems(err)["password"])
 	case errors.As(err, &f) && f.Code == fault.RateLimit:
-		w.Header().Set("Retry-After", seconds(f.RetryAfter))
+		w.Header().Set("Retry-After", retryAfter(f.RetryAfter))
 		return c.renderAccount(w, r, http.StatusTooManyRequests, f.Message, "")
 	default:
 		return err
 	}
-	keep(w, r, in)
+	setSession(w, r, in)
 	web.Done(w, r, "Your password is changed. Other browsers are signed out.")
 	return web.Go(w, r, "/account/sessions")
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"hub.internal/pkg/fault"
@@ -9,6 +10,7 @@ import (
 	"hub.internal/services/auth/apps"
 )
 
+// appPage is an app with its secrets.
 type appPage struct {
 	apps.Inspected
 	Secrets, Webhooks []secretRow
@@ -25,17 +27,18 @@ type secretRow struct {
 func (p appPage) Badge() web.Badge { return appBadge(p.Status) }
 
 // Rotates tells that there is one secret that is good, so that another can take its place.
-func (p appPage) Rotates() bool { return good(p.Secrets) == 1 && p.Status != apps.Revoked }
+func (p appPage) Rotates() bool { return countLive(p.Secrets) == 1 && p.Status != apps.Revoked }
 
 // Issues tells that there is none.
-func (p appPage) Issues() bool { return good(p.Secrets) == 0 && p.Status != apps.Revoked }
+func (p appPage) Issues() bool { return countLive(p.Secrets) == 0 && p.Status != apps.Revoked }
 
 // RotatesWebhook tells that the app has a secret, and not two webhook secrets that are good.
 func (p appPage) RotatesWebhook() bool {
-	return good(p.Webhooks) < 2 && len(p.Secrets)+len(p.Webhooks) > 0 && p.Status != apps.Revoked
+	return countLive(p.Webhooks) < 2 && len(p.Secrets)+len(p.Webhooks) > 0 && p.Status != apps.Revoked
 }
 
-func good(secrets []secretRow) (n int) {
+// countLive is how many secrets are good at this moment.
+func countLive(secrets []secretRow) (n int) {
 	for _, s := range secrets {
 		if s.Live {
 			n++
@@ -44,8 +47,10 @@ func good(secrets []secretRow) (n int) {
 	return n
 }
 
+// app shows an app.
 func (c *Console) app(w http.ResponseWriter, r *http.Request) error { return c.renderApp(w, r, 0, "") }
 
+// renderApp shows an app with what is wrong with the form of a rotation, if anything.
 func (c *Console) renderApp(w http.ResponseWriter, r *http.Request, status int, overlapProblem string) error {
 	a, err := c.Apps.Inspect(r.Context(), r.PathValue("code"))
 	if err != nil {
@@ -54,9 +59,10 @@ func (c *Console) renderApp(w http.ResponseWriter, r *http.Request, status int, 
 	p := appPage{Inspected: a, Overlap: overlapField("The old secret stays good for")}
 	p.Overlap.Error = overlapProblem
 	p.Secrets, p.Webhooks = c.secretRows(a.Secrets), c.secretRows(a.Webhooks)
-	return c.site.Render(w, r, "app", web.Page{Title: a.Name, Lead: a.Code, Status: status, Data: p, Crumbs: []web.Link{upToApps}})
+	return c.site.Render(w, r, "app", web.Page{Title: a.Name, Lead: a.Code, Status: status, Data: p, Crumbs: []web.Link{appsCrumb}})
 }
 
+// secretRows are secrets as they are at this moment.
 func (c *Console) secretRows(secrets []apps.Secret) (rows []secretRow) {
 	for _, s := range secrets {
 		rows = append(rows, secretRow{s, s.Live(c.Now())})
@@ -64,10 +70,12 @@ func (c *Console) secretRows(secrets []apps.Secret) (rows []secretRow) {
 	return rows
 }
 
+// suspension asks before an app is suspended.
 func (c *Console) suspension(w http.ResponseWriter, r *http.Request) error {
 	return c.renderSuspension(w, r, 0, reasonField())
 }
 
+// renderSuspension asks with the reason as it was typed.
 func (c *Console) renderSuspension(w http.ResponseWriter, r *http.Request, status int, reason web.Field) error {
 	a, err := c.Apps.Inspect(r.Context(), r.PathValue("code"))
 	if err != nil {
@@ -75,7 +83,7 @@ func (c *Console) renderSuspension(w http.ResponseWriter, r *http.Request, statu
 	}
 	page := appsPath + "/" + a.Code
 	return c.site.Confirm(w, r,
-		web.Page{Title: "Suspend this app?", Lead: a.Code, Status: status, Crumbs: []web.Link{upToApps, {Text: a.Name, Href: page}}},
+		web.Page{Title: "Suspend this app?", Lead: a.Code, Status: status, Crumbs: []web.Link{appsCrumb, {Text: a.Name, Href: page}}},
 		web.Confirmation{
 			Text:  "Its calls are refused until it is resumed. Its secrets and the accounts that are linked to it stay.",
 			Facts: appFacts(a), Action: page + "/suspend", Fields: []web.Field{reason},
@@ -83,27 +91,26 @@ func (c *Console) renderSuspension(w http.ResponseWriter, r *http.Request, statu
 		})
 }
 
+// appFacts tell which app a confirmation is about.
 func appFacts(a apps.Inspected) []web.Fact {
 	return []web.Fact{{Label: "App", Value: a.Name}, {Label: "Code", Value: a.Code}, {Label: "Linked accounts", Value: web.Number(a.Links)}}
 }
 
-func (c *Console) suspendApp(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+// suspendApp suspends an app, with a reason.
+func (c *Console) suspendApp(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	reason := reasonField()
 	reason.Value = strings.TrimSpace(form.Get("reason"))
-	_, err = c.Apps.Suspend(r.Context(), r.PathValue("code"), reason.Value)
+	_, err := c.Apps.Suspend(r.Context(), r.PathValue("code"), reason.Value)
 	if _, marked := web.Mark(err, &reason); marked {
 		return c.renderSuspension(w, r, http.StatusUnprocessableEntity, reason)
 	}
-	return back(w, r, appsPath+"/"+r.PathValue("code"), "The app is suspended.", err)
+	return redirect(w, r, appsPath+"/"+r.PathValue("code"), "The app is suspended.", err)
 }
 
+// resumeApp lets an app call again.
 func (c *Console) resumeApp(w http.ResponseWriter, r *http.Request) error {
 	_, err := c.Apps.Resume(r.Context(), r.PathValue("code"))
-	return back(w, r, appsPath+"/"+r.PathValue("code"), "The app may call again.", err)
+	return redirect(w, r, appsPath+"/"+r.PathValue("code"), "The app may call again.", err)
 }
 
 // typedField asks for the code of what is ended for good.
@@ -113,12 +120,14 @@ func typedField(code string) web.Field {
 	}
 }
 
+// appRevocation asks before an app is revoked for good.
 func (c *Console) appRevocation(w http.ResponseWriter, r *http.Request) error {
 	reason := reasonField()
 	reason.Autofocus = false
 	return c.renderAppRevocation(w, r, 0, typedField(r.PathValue("code")), reason)
 }
 
+// renderAppRevocation asks with what was typed.
 func (c *Console) renderAppRevocation(w http.ResponseWriter, r *http.Request, status int, typed, reason web.Field) error {
 	a, err := c.Apps.Inspect(r.Context(), r.PathValue("code"))
 	if err != nil {
@@ -126,7 +135,7 @@ func (c *Console) renderAppRevocation(w http.ResponseWriter, r *http.Request, st
 	}
 	page := appsPath + "/" + a.Code
 	return c.site.Confirm(w, r,
-		web.Page{Title: "Revoke this app?", Lead: a.Code, Status: status, Crumbs: []web.Link{upToApps, {Text: a.Name, Href: page}}},
+		web.Page{Title: "Revoke this app?", Lead: a.Code, Status: status, Crumbs: []web.Link{appsCrumb, {Text: a.Name, Href: page}}},
 		web.Confirmation{
 			Warning: "This cannot be taken back, and the code cannot be used for another app.",
 			Text:    "Its calls are refused from then on, its secrets are destroyed, and the accounts that are linked to it are linked no more.",
@@ -135,31 +144,26 @@ func (c *Console) renderAppRevocation(w http.ResponseWriter, r *http.Request, st
 		})
 }
 
-func (c *Console) revokeApp(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+// revokeApp revokes an app, whose code was typed to confirm it.
+func (c *Console) revokeApp(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	code := r.PathValue("code")
 	typed, reason := typedField(code), reasonField()
 	typed.Value, reason.Value = strings.TrimSpace(form.Get("confirm")), strings.TrimSpace(form.Get("reason"))
-	_, err = c.Apps.Revoke(r.Context(), code, typed.Value, reason.Value)
+	_, err := c.Apps.Revoke(r.Context(), code, typed.Value, reason.Value)
 	if _, marked := web.Mark(err, &typed, &reason); marked {
 		return c.renderAppRevocation(w, r, http.StatusUnprocessableEntity, typed, reason)
 	}
-	return back(w, r, appsPath+"/"+code, "The app is revoked. Its secrets are destroyed.", err)
+	return redirect(w, r, appsPath+"/"+code, "The app is revoked. Its secrets are destroyed.", err)
 }
 
+// issueSecret issues the first secret of an app.
 func (c *Console) issueSecret(w http.ResponseWriter, r *http.Request) error {
 	issued, err := c.Apps.IssueSecret(r.Context(), r.PathValue("code"))
 	return c.renderSecret(w, r, "The secret is issued", issued, err)
 }
 
-func (c *Console) rotateSecret(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+// rotateSecret issues another secret, which the one before overlaps.
+func (c *Console) rotateSecret(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	issued, err := c.Apps.RotateSecret(r.Context(), r.PathValue("code"), overlap(form))
 	if problem := web.Problems(err)["overlap"]; problem != "" {
 		return c.renderApp(w, r, http.StatusUnprocessableEntity, problem)
@@ -167,29 +171,32 @@ func (c *Console) rotateSecret(w http.ResponseWriter, r *http.Request) error {
 	return c.renderSecret(w, r, "The secret is rotated", issued, err)
 }
 
+// rotateWebhookSecret issues another secret that notifications are signed with.
 func (c *Console) rotateWebhookSecret(w http.ResponseWriter, r *http.Request) error {
 	issued, err := c.Apps.RotateWebhookSecret(r.Context(), r.PathValue("code"))
 	page := appsPath + "/" + r.PathValue("code")
 	if err != nil {
-		return back(w, r, page, "", err)
+		return redirect(w, r, page, "", err)
 	}
 	p := issuedPage{Text: "Notifications to the app are signed with it from now on. ", Next: web.Link{Text: "To the app", Href: page},
 		Once: webhookOnce(issued)}
 	if issued.Replaced != nil {
-		p.Text += until("The old webhook secret", *issued.Replaced.ExpiresAt, c.Now())
+		p.Text += expiryText("The old webhook secret", *issued.Replaced.ExpiresAt, c.Now())
 	}
-	return c.renderIssued(w, r, "The webhook secret is rotated", issued.Code, p, upToApps)
+	return c.renderIssued(w, r, "The webhook secret is rotated", issued.Code, p, appsCrumb)
 }
 
+// webhookOnce shows a webhook secret, this once.
 func webhookOnce(issued apps.Issued) web.Once {
 	return web.Once{ID: "webhook", Label: "Webhook secret", Value: issued.Token.Reveal(),
 		Hint: "Notifications are signed with it (Standard Webhooks). Keep it now, in a safe place: it is not shown again."}
 }
 
+// renderSecret shows a secret that was issued, this once, with the webhook secret that was issued with it.
 func (c *Console) renderSecret(w http.ResponseWriter, r *http.Request, title string, issued apps.Issued, err error) error {
 	page := appsPath + "/" + r.PathValue("code")
 	if err != nil {
-		return back(w, r, page, "", err)
+		return redirect(w, r, page, "", err)
 	}
 	p := issuedPage{Text: "The app signs its tokens with it (HS256, kid " + issued.ID + "). ", Next: web.Link{Text: "To the app", Href: page},
 		Once: web.Once{ID: "secret", Label: "Shared secret", Value: issued.Token.Reveal(),
@@ -198,11 +205,12 @@ func (c *Console) renderSecret(w http.ResponseWriter, r *http.Request, title str
 		p.Second = new(webhookOnce(*issued.Webhook))
 	}
 	if issued.Replaced != nil {
-		p.Text += until("The old secret", *issued.Replaced.ExpiresAt, c.Now())
+		p.Text += expiryText("The old secret", *issued.Replaced.ExpiresAt, c.Now())
 	}
-	return c.renderIssued(w, r, title, issued.Code, p, upToApps)
+	return c.renderIssued(w, r, title, issued.Code, p, appsCrumb)
 }
 
+// secretRevocation asks before a secret is destroyed.
 func (c *Console) secretRevocation(w http.ResponseWriter, r *http.Request) error {
 	a, err := c.Apps.Inspect(r.Context(), r.PathValue("code"))
 	if err != nil {
@@ -213,7 +221,7 @@ func (c *Console) secretRevocation(w http.ResponseWriter, r *http.Request) error
 		if s.ID != id {
 			continue
 		}
-		crumbs := []web.Link{upToApps, {Text: a.Name, Href: page}}
+		crumbs := []web.Link{appsCrumb, {Text: a.Name, Href: page}}
 		return c.site.Confirm(w, r, web.Page{Title: "Revoke this secret?", Lead: id, Crumbs: crumbs}, web.Confirmation{
 			Text:   "What is signed with it is refused from then on. It cannot be taken back.",
 			Facts:  []web.Fact{{Label: "App", Value: a.Name}, {Label: "Secret", Value: id}, {Label: "Issued", At: s.CreatedAt}},
@@ -223,7 +231,8 @@ func (c *Console) secretRevocation(w http.ResponseWriter, r *http.Request) error
 	return fault.New(fault.NotFound, "The app has no such secret any more.")
 }
 
+// revokeSecret destroys a secret.
 func (c *Console) revokeSecret(w http.ResponseWriter, r *http.Request) error {
 	_, err := c.Apps.RevokeSecret(r.Context(), r.PathValue("code"), r.PathValue("id"))
-	return back(w, r, appsPath+"/"+r.PathValue("code"), "The secret is destroyed.", err)
+	return redirect(w, r, appsPath+"/"+r.PathValue("code"), "The secret is destroyed.", err)
 }

@@ -13,8 +13,9 @@ import (
 
 const appsPath = "/admin/apps"
 
-var upToApps = web.Link{Text: "Apps", Href: appsPath}
+var appsCrumb = web.Link{Text: "Apps", Href: appsPath}
 
+// appsPage is a page of the list of apps.
 type appsPage struct {
 	Finder web.Finder
 	Apps   []apps.Listed
@@ -22,13 +23,15 @@ type appsPage struct {
 	Search string
 }
 
+// appBadge is the badge of a status.
 func appBadge(s apps.Status) web.Badge {
 	kind := map[apps.Status]string{apps.Active: "good", apps.Suspended: "warn", apps.Revoked: "bad"}[s]
 	return web.Badge{Kind: kind, Text: strings.ToLower(string(s))}
 }
 
+// apps lists apps that are searched for, or of one status.
 func (c *Console) apps(w http.ResponseWriter, r *http.Request) error {
-	at := placeOf(r, appsPath, everything, string(apps.Active), string(apps.Suspended), string(apps.Revoked))
+	at := listStateOf(r, appsPath, everything, string(apps.Active), string(apps.Suspended), string(apps.Revoked))
 	f := apps.Filter{Search: at.search, Status: apps.Status(at.show), After: at.after, Limit: web.RowsOnPage}
 	if at.show == everything {
 		f.Status = ""
@@ -89,6 +92,7 @@ func formOf(s apps.Settings) *appForm {
 
 var appScopeHints = map[string]string{"pay:read": "see its orders", "pay:write": "make and cancel orders", "pay:refund": "pay back"}
 
+// lines is a list as a text area has it.
 func lines(list []string) string { return strings.Join(list, "\n") }
 
 // fields are those that can be wrong.
@@ -109,10 +113,11 @@ func (f *appForm) read(form url.Values) apps.Settings {
 // marked shows what is wrong with the form; false for an error that is none of it.
 func (f *appForm) marked(err error) bool {
 	rest, marked := web.Mark(err, f.fields()...)
-	f.Problem, f.Open = rest, anyWrong(f.Limits)
+	f.Problem, f.Open = rest, anyProblem(f.Limits)
 	return marked
 }
 
+// newAppForm is the empty form of a new app.
 func newAppForm() *appForm {
 	f := formOf(apps.Settings{})
 	f.Action, f.Button, f.Keep = appsPath, "Create the app", appsPath
@@ -122,12 +127,14 @@ func newAppForm() *appForm {
 	return f
 }
 
+// newApp shows the form of a new app.
 func (c *Console) newApp(w http.ResponseWriter, r *http.Request) error {
 	return c.renderAppForm(w, r, 0, newAppForm())
 }
 
+// renderAppForm shows the form of a new app, or of one that is edited, which has a version.
 func (c *Console) renderAppForm(w http.ResponseWriter, r *http.Request, status int, f *appForm) error {
-	page := web.Page{Title: "Create an app", Status: status, Data: f, Crumbs: []web.Link{upToApps}}
+	page := web.Page{Title: "Create an app", Status: status, Data: f, Crumbs: []web.Link{appsCrumb}}
 	if f.Version > 0 {
 		code := r.PathValue("code")
 		page.Title, page.Crumbs = "Edit "+code, append(page.Crumbs, web.Link{Text: code, Href: f.Keep})
@@ -135,11 +142,8 @@ func (c *Console) renderAppForm(w http.ResponseWriter, r *http.Request, status i
 	return c.site.Render(w, r, "app_form", page)
 }
 
-func (c *Console) createApp(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+// createApp creates an app. A code that is taken is said at its field.
+func (c *Console) createApp(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	f := newAppForm()
 	settings := f.read(form)
 	a, err := c.Apps.Create(r.Context(), strings.TrimSpace(f.Code.Value), settings)
@@ -150,9 +154,10 @@ func (c *Console) createApp(w http.ResponseWriter, r *http.Request) error {
 		f.Code.Error = fault.From(err).Message
 		return c.renderAppForm(w, r, http.StatusConflict, f)
 	}
-	return back(w, r, appsPath+"/"+a.Code, "The app is created. Issue its secret next.", err)
+	return redirect(w, r, appsPath+"/"+a.Code, "The app is created. Issue its secret next.", err)
 }
 
+// editForm is the form of an app, made of a version of it.
 func editForm(a apps.App, version int) *appForm {
 	f := formOf(a.Settings)
 	page := appsPath + "/" + a.Code
@@ -160,6 +165,7 @@ func editForm(a apps.App, version int) *appForm {
 	return f
 }
 
+// editApp shows the form of an app.
 func (c *Console) editApp(w http.ResponseWriter, r *http.Request) error {
 	a, err := c.Apps.Inspect(r.Context(), r.PathValue("code"))
 	if err != nil {
@@ -168,16 +174,13 @@ func (c *Console) editApp(w http.ResponseWriter, r *http.Request) error {
 	return c.renderAppForm(w, r, 0, editForm(a.App, a.Version))
 }
 
-func (c *Console) saveApp(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
-	code, version := r.PathValue("code"), number(form.Get("version"))
+// saveApp changes an app, unless somebody else has changed the version that the form was made of.
+func (c *Console) saveApp(w http.ResponseWriter, r *http.Request, form url.Values) error {
+	code, version := r.PathValue("code"), wholeNumber(form.Get("version"))
 	f := editForm(apps.App{Code: code}, version)
-	_, err = c.Apps.Edit(r.Context(), code, version, f.read(form))
+	_, err := c.Apps.Edit(r.Context(), code, version, f.read(form))
 	if f.marked(err) {
 		return c.renderAppForm(w, r, http.StatusUnprocessableEntity, f)
 	}
-	return back(w, r, appsPath+"/"+code, "The app is changed.", err)
+	return redirect(w, r, appsPath+"/"+code, "The app is changed.", err)
 }

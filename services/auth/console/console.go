@@ -74,21 +74,21 @@ func (c *Console) Routes() []tool.Route { return Routes() }
 func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Mount(mux)
 	c.site.Handle(mux, "GET /login", web.Anybody, c.loginPage)
-	c.site.Handle(mux, "POST /login", web.Anybody, c.login)
+	c.site.Handle(mux, "POST /login", web.Anybody, web.Posted(c.login))
 	c.site.Handle(mux, "GET /login/oidc", web.Anybody, c.begin)
 	c.site.Handle(mux, "GET /login/oidc/callback", web.Anybody, c.finish)
 	c.site.Handle(mux, "GET /logout", web.Anybody, c.logoutPage)
-	c.site.Handle(mux, "POST /logout", web.Anybody, c.logout)
+	c.site.Handle(mux, "POST /logout", web.Anybody, web.Posted(c.logout))
 	c.site.Handle(mux, "GET /account/sessions", web.SignedIn, c.account)
-	c.site.Handle(mux, "POST /account/sessions/end", web.SignedIn, c.endSession)
-	c.site.Handle(mux, "POST /account/sessions/password", web.SignedIn, c.changePassword)
+	c.site.Handle(mux, "POST /account/sessions/end", web.SignedIn, web.Posted(c.endSession))
+	c.site.Handle(mux, "POST /account/sessions/password", web.SignedIn, web.Posted(c.changePassword))
 	c.site.Handle(mux, "GET /login/invitation", web.Anybody, c.invitation)
-	c.site.Handle(mux, "POST /login/invitation", web.Anybody, c.accept)
+	c.site.Handle(mux, "POST /login/invitation", web.Anybody, web.Posted(c.accept))
 
 	c.site.Handle(mux, "GET /admin/users", web.Role(admin), c.users)
 	c.site.Handle(mux, "GET /admin/users/new", web.Role(admin), c.newUser)
-	c.site.Handle(mux, "POST /admin/users", web.Role(admin), c.inviteUser)
-	c.site.Handle(mux, "POST /admin/users/roles", web.Role(admin), c.setRoles)
+	c.site.Handle(mux, "POST /admin/users", web.Role(admin), web.Posted(c.inviteUser))
+	c.site.Handle(mux, "POST /admin/users/roles", web.Role(admin), web.Posted(c.setRoles))
 	c.site.Handle(mux, "GET /admin/users/{id}", web.Role(admin), c.user)
 	c.site.Handle(mux, "POST /admin/users/{id}/invite", web.Role(admin), c.onUser(c.inviteAgain))
 	c.site.Handle(mux, "GET /admin/users/{id}/disable", web.Role(admin), c.onUser(c.disabling))
@@ -98,36 +98,38 @@ func (c *Console) Mount(mux *http.ServeMux) {
 
 	c.site.Handle(mux, "GET /admin/keys", web.Role(admin), c.keys)
 	c.site.Handle(mux, "GET /admin/keys/new", web.Role(admin), c.newKey)
-	c.site.Handle(mux, "POST /admin/keys", web.Role(admin), c.issueKey)
+	c.site.Handle(mux, "POST /admin/keys", web.Role(admin), web.Posted(c.issueKey))
 	c.site.Handle(mux, "GET /admin/keys/{id}", web.Role(admin), c.key)
-	c.site.Handle(mux, "POST /admin/keys/{id}/scopes", web.Role(admin), c.rescopeKey)
-	c.site.Handle(mux, "POST /admin/keys/{id}/rotate", web.Role(admin), c.rotateKey)
+	c.site.Handle(mux, "POST /admin/keys/{id}/scopes", web.Role(admin), web.Posted(c.rescopeKey))
+	c.site.Handle(mux, "POST /admin/keys/{id}/rotate", web.Role(admin), web.Posted(c.rotateKey))
 	c.site.Handle(mux, "GET /admin/keys/{id}/revoke", web.Role(admin), c.keyRevocation)
-	c.site.Handle(mux, "POST /admin/keys/{id}/revoke", web.Role(admin), c.revokeKey)
+	c.site.Handle(mux, "POST /admin/keys/{id}/revoke", web.Role(admin), web.Posted(c.revokeKey))
 
 	c.site.Handle(mux, "GET /admin/apps", web.Role(admin), c.apps)
 	c.site.Handle(mux, "GET /admin/apps/_new", web.Role(admin), c.newApp) // no code begins so
-	c.site.Handle(mux, "POST /admin/apps", web.Role(admin), c.createApp)
+	c.site.Handle(mux, "POST /admin/apps", web.Role(admin), web.Posted(c.createApp))
 	c.site.Handle(mux, "GET /admin/apps/{code}", web.Role(admin), c.app)
 	c.site.Handle(mux, "GET /admin/apps/{code}/edit", web.Role(admin), c.editApp)
-	c.site.Handle(mux, "POST /admin/apps/{code}/edit", web.Role(admin), c.saveApp)
+	c.site.Handle(mux, "POST /admin/apps/{code}/edit", web.Role(admin), web.Posted(c.saveApp))
 	c.site.Handle(mux, "GET /admin/apps/{code}/suspend", web.Role(admin), c.suspension)
-	c.site.Handle(mux, "POST /admin/apps/{code}/suspend", web.Role(admin), c.suspendApp)
+	c.site.Handle(mux, "POST /admin/apps/{code}/suspend", web.Role(admin), web.Posted(c.suspendApp))
 	c.site.Handle(mux, "POST /admin/apps/{code}/resume", web.Role(admin), c.resumeApp)
 	c.site.Handle(mux, "GET /admin/apps/{code}/revoke", web.Role(admin), c.appRevocation)
-	c.site.Handle(mux, "POST /admin/apps/{code}/revoke", web.Role(admin), c.revokeApp)
+	c.site.Handle(mux, "POST /admin/apps/{code}/revoke", web.Role(admin), web.Posted(c.revokeApp))
 	c.site.Handle(mux, "POST /admin/apps/{code}/secrets", web.Role(admin), c.issueSecret)
-	c.site.Handle(mux, "POST /admin/apps/{code}/secrets/rotate", web.Role(admin), c.rotateSecret)
+	c.site.Handle(mux, "POST /admin/apps/{code}/secrets/rotate", web.Role(admin), web.Posted(c.rotateSecret))
 	c.site.Handle(mux, "POST /admin/apps/{code}/webhook-secrets/rotate", web.Role(admin), c.rotateWebhookSecret)
 	c.site.Handle(mux, "GET /admin/apps/{code}/secrets/{id}/revoke", web.Role(admin), c.secretRevocation)
 	c.site.Handle(mux, "POST /admin/apps/{code}/secrets/{id}/revoke", web.Role(admin), c.revokeSecret)
 }
 
+// browser is the browser of a request, as throttles and sessions know it.
 func browser(r *http.Request) auth.Browser {
 	u, _ := web.UserOf(r.Context())
 	return auth.Browser{Address: web.Address(r), Agent: r.UserAgent(), Session: u.Session, Known: web.ReadCookie(r, web.BrowserCookie)}
 }
 
-func seconds(d time.Duration) string {
+// retryAfter is the value of the header Retry-After: whole seconds, at least one.
+func retryAfter(d time.Duration) string {
 	return strconv.Itoa(max(1, int((d + time.Second - 1).Seconds())))
 }

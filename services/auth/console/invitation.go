@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"net/url"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
@@ -13,6 +14,7 @@ const (
 	invitationCookie, invitationMinutes = "invitation", 30
 )
 
+// invitationPage asks an invited user for a password.
 type invitationPage struct {
 	Email    string
 	Password web.Field
@@ -30,6 +32,7 @@ func (c *Console) invitation(w http.ResponseWriter, r *http.Request) error {
 	return c.renderAcceptance(w, r, 0, "")
 }
 
+// renderAcceptance shows the form with a problem of the password, if any.
 func (c *Console) renderAcceptance(w http.ResponseWriter, r *http.Request, status int, problem string) error {
 	u, err := c.People.Invited(r.Context(), web.ReadCookie(r, invitationCookie))
 	if err != nil {
@@ -44,11 +47,8 @@ func (c *Console) renderAcceptance(w http.ResponseWriter, r *http.Request, statu
 	})
 }
 
-func (c *Console) accept(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+// accept sets the password and signs the user in.
+func (c *Console) accept(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	in, err := c.People.Accept(r.Context(), web.ReadCookie(r, invitationCookie), form.Get("password"), browser(r))
 	if problem := web.Problems(err)["password"]; problem != "" {
 		return c.renderAcceptance(w, r, http.StatusUnprocessableEntity, problem)
@@ -60,7 +60,7 @@ func (c *Console) accept(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	http.SetCookie(w, web.Cookie(r, invitationCookie, "", -1))
-	keep(w, r, in)
+	setSession(w, r, in)
 	web.Done(w, r, "Your password is set, and you are signed in.")
 	return web.Go(w, r, start)
 }

@@ -14,8 +14,9 @@ import (
 
 const keysPath = "/admin/keys"
 
-var upToKeys = web.Link{Text: "API keys", Href: keysPath}
+var keysCrumb = web.Link{Text: "API keys", Href: keysPath}
 
+// keysPage is a page of the list of keys.
 type keysPage struct {
 	Finder web.Finder
 	Keys   []keyRow
@@ -38,10 +39,12 @@ func (k keyRow) Badge() web.Badge {
 // Hint tells keys apart without telling them.
 func (k keyRow) Hint() string { return k.Head + "…" + k.Tail }
 
+// row is a key as it is at this moment.
 func (c *Console) row(k auth.Key) keyRow { return keyRow{k, k.Status(c.Now())} }
 
+// keys lists keys that are searched for, the active ones first to be seen.
 func (c *Console) keys(w http.ResponseWriter, r *http.Request) error {
-	at := placeOf(r, keysPath, string(auth.Active), string(auth.Expired), string(auth.Revoked), everything)
+	at := listStateOf(r, keysPath, string(auth.Active), string(auth.Expired), string(auth.Revoked), everything)
 	f := auth.KeyFilter{Search: at.search, Status: auth.Status(at.show), After: at.after, Limit: web.RowsOnPage}
 	if at.show == everything {
 		f.Status = ""
@@ -71,6 +74,7 @@ type keyForm struct {
 	Open bool
 }
 
+// newKeyForm is the form as it was filled in; what was not keeps its default.
 func newKeyForm(form url.Values) *keyForm {
 	return &keyForm{
 		ID: form.Get("id"),
@@ -86,6 +90,7 @@ func newKeyForm(form url.Values) *keyForm {
 	}
 }
 
+// scopesField asks for the scopes of a key.
 func scopesField(chosen []string) web.Field {
 	f := web.Field{Name: "scopes", Label: "Scopes", Type: "checks", Values: chosen}
 	for _, s := range auth.Scopes() {
@@ -103,9 +108,11 @@ var scopeHints = map[string]string{
 // issue is the wish that the form states.
 func (f *keyForm) issue() auth.Issue {
 	return auth.Issue{ID: f.ID, Name: strings.TrimSpace(f.Name.Value), Service: strings.TrimSpace(f.Service.Value), Scopes: f.Scopes.Values,
-		Lifetime: time.Duration(number(f.Expires.Value)) * 24 * time.Hour, Limits: limitsOf(f.Limits)}
+		Lifetime: time.Duration(wholeNumber(f.Expires.Value)) * 24 * time.Hour, Limits: limitsOf(f.Limits)}
 }
 
+// newKey shows the form of a new key. The id that it holds makes issuing idempotent: a form that is sent twice issues one
+// key.
 func (c *Console) newKey(w http.ResponseWriter, r *http.Request) error {
 	id, err := c.Service.NewKeyID()
 	if err != nil {
@@ -114,8 +121,9 @@ func (c *Console) newKey(w http.ResponseWriter, r *http.Request) error {
 	return c.renderKeyForm(w, r, 0, newKeyForm(url.Values{"id": {id}, "scopes": {"explore", "query"}}))
 }
 
+// renderKeyForm shows the form with what is wrong with it.
 func (c *Console) renderKeyForm(w http.ResponseWriter, r *http.Request, status int, f *keyForm) error {
-	return c.site.Render(w, r, "key_new", web.Page{Title: "Issue a key", Status: status, Data: f, Crumbs: []web.Link{upToKeys}})
+	return c.site.Render(w, r, "key_new", web.Page{Title: "Issue a key", Status: status, Data: f, Crumbs: []web.Link{keysCrumb}})
 }
 
 // issuedPage shows a secret, this once.
@@ -127,37 +135,37 @@ type issuedPage struct {
 	Next   web.Link
 }
 
-func (c *Console) issueKey(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+// issueKey issues a key and shows it, this once.
+func (c *Console) issueKey(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	f := newKeyForm(form)
 	k, secret, err := c.Service.Issue(r.Context(), f.issue())
 	if rest, marked := web.Mark(err, append(f.Limits, &f.Name, &f.Service, &f.Scopes, &f.Expires)...); marked {
 		f.Problem = rest
-		f.Open = anyWrong(f.Limits)
+		f.Open = anyProblem(f.Limits)
 		return c.renderKeyForm(w, r, http.StatusUnprocessableEntity, f)
 	}
 	if fault.Is(err, fault.Conflict) {
-		return back(w, r, keysPath, "", err)
+		return redirect(w, r, keysPath, "", err)
 	}
 	if err != nil {
 		return err
 	}
 	return c.renderIssued(w, r, "The key is issued", k.Name, issuedPage{
 		Once: keyOnce(secret), Text: "It works from now on.", Next: web.Link{Text: "To the key", Href: keysPath + "/" + k.ID},
-	}, upToKeys)
+	}, keysCrumb)
 }
 
+// keyOnce shows a key, this once.
 func keyOnce(s auth.Secret) web.Once {
 	return web.Once{ID: "secret", Label: "API key", Value: s.Reveal(), Hint: "Keep it now, in a safe place: it is not shown again."}
 }
 
+// renderIssued shows a page with a secret. It cannot be loaded again.
 func (c *Console) renderIssued(w http.ResponseWriter, r *http.Request, title, lead string, p issuedPage, crumbs ...web.Link) error {
 	return c.site.Render(w, r, "issued", web.Page{Title: title, Lead: lead, Crumbs: crumbs, Data: p})
 }
 
+// keyPage is a key with its rotations.
 type keyPage struct {
 	keyRow
 	// Chain is the ids of the rotations, oldest first.
@@ -165,10 +173,12 @@ type keyPage struct {
 	Overlap, Scopes web.Field
 }
 
+// key shows a key.
 func (c *Console) key(w http.ResponseWriter, r *http.Request) error {
 	return c.renderKey(w, r, 0, "", "")
 }
 
+// renderKey shows a key with what is wrong with one of its two forms, if anything.
 func (c *Console) renderKey(w http.ResponseWriter, r *http.Request, status int, scopesProblem, overlapProblem string) error {
 	k, chain, err := c.Service.Get(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -176,7 +186,7 @@ func (c *Console) renderKey(w http.ResponseWriter, r *http.Request, status int, 
 	}
 	p := keyPage{keyRow: c.row(k), Chain: chain, Overlap: overlapField("The old key stays good for"), Scopes: scopesField(k.Scopes)}
 	p.Scopes.Error, p.Overlap.Error = scopesProblem, overlapProblem
-	return c.site.Render(w, r, "key", web.Page{Title: k.Name, Status: status, Data: p, Crumbs: []web.Link{upToKeys}})
+	return c.site.Render(w, r, "key", web.Page{Title: k.Name, Status: status, Data: p, Crumbs: []web.Link{keysCrumb}})
 }
 
 // overlapField asks how long what is replaced stays good, in hours.
@@ -188,50 +198,48 @@ func overlapField(label string) web.Field {
 
 // overlap is what an overlapField was answered with; what is none of its options is refused as one that is too short.
 func overlap(form url.Values) time.Duration {
-	return time.Duration(number(form.Get("overlap"))) * time.Hour
+	return time.Duration(wholeNumber(form.Get("overlap"))) * time.Hour
 }
 
-func (c *Console) rescopeKey(w http.ResponseWriter, r *http.Request) error {
-	id, form, err := asked(r)
-	if err != nil {
-		return err
-	}
-	_, err = c.Service.Rescope(r.Context(), id, form["scopes"])
+// rescopeKey gives a key other scopes.
+func (c *Console) rescopeKey(w http.ResponseWriter, r *http.Request, form url.Values) error {
+	id := r.PathValue("id")
+	_, err := c.Service.Rescope(r.Context(), id, form["scopes"])
 	if problem := web.Problems(err)["scopes"]; problem != "" {
 		return c.renderKey(w, r, http.StatusUnprocessableEntity, problem, "")
 	}
-	return back(w, r, keysPath+"/"+id, "The key has other scopes from now on.", err)
+	return redirect(w, r, keysPath+"/"+id, "The key has other scopes from now on.", err)
 }
 
-func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request) error {
-	id, form, err := asked(r)
-	if err != nil {
-		return err
-	}
+// rotateKey issues the successor of a key and shows it, this once.
+func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request, form url.Values) error {
+	id := r.PathValue("id")
 	rotation, err := c.Service.Rotate(r.Context(), id, overlap(form))
 	if problem := web.Problems(err)["overlap"]; problem != "" {
 		return c.renderKey(w, r, http.StatusUnprocessableEntity, "", problem)
 	}
 	if err != nil {
-		return back(w, r, keysPath+"/"+id, "", err)
+		return redirect(w, r, keysPath+"/"+id, "", err)
 	}
 	p := issuedPage{Once: keyOnce(rotation.Secret), Next: web.Link{Text: "To the new key", Href: keysPath + "/" + rotation.Successor.ID},
-		Text: "It works from now on, and may do what the old one may. " + until("The old key", *rotation.Old.ExpiresAt, c.Now())}
-	return c.renderIssued(w, r, "The key is rotated", rotation.Successor.Name, p, upToKeys)
+		Text: "It works from now on, and may do what the old one may. " + expiryText("The old key", *rotation.Old.ExpiresAt, c.Now())}
+	return c.renderIssued(w, r, "The key is rotated", rotation.Successor.Name, p, keysCrumb)
 }
 
-// until says when something that was replaced stops.
-func until(what string, at, now time.Time) string {
+// expiryText says when something that was replaced stops.
+func expiryText(what string, at, now time.Time) string {
 	if !at.After(now) {
 		return what + " has stopped."
 	}
 	return what + " stops at " + at.UTC().Format("2006-01-02 15:04") + " UTC."
 }
 
+// keyRevocation asks before a key is revoked.
 func (c *Console) keyRevocation(w http.ResponseWriter, r *http.Request) error {
 	return c.renderRevocation(w, r, 0, reasonField())
 }
 
+// reasonField asks for the reason of something that the audit log keeps.
 func reasonField() web.Field {
 	return web.Field{
 		Name: "reason", Label: "Reason", Required: true, MaxLength: 500, Autofocus: true, Autocomplete: "off",
@@ -239,6 +247,7 @@ func reasonField() web.Field {
 	}
 }
 
+// renderRevocation asks with the reason as it was typed.
 func (c *Console) renderRevocation(w http.ResponseWriter, r *http.Request, status int, reason web.Field) error {
 	k, _, err := c.Service.Get(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -246,7 +255,7 @@ func (c *Console) renderRevocation(w http.ResponseWriter, r *http.Request, statu
 	}
 	page := keysPath + "/" + k.ID
 	if k.RevokedAt != nil {
-		return back(w, r, page, "The key is revoked already.", nil)
+		return redirect(w, r, page, "The key is revoked already.", nil)
 	}
 	ask := web.Confirmation{
 		Text: "Every call with it is refused from then on, on all gateways. It cannot be taken back: whoever needs a key gets another one.",
@@ -263,19 +272,17 @@ func (c *Console) renderRevocation(w http.ResponseWriter, r *http.Request, statu
 		ask.Warning = "Its successor " + k.RotatedTo + " is another key, and stays as it is."
 	}
 	return c.site.Confirm(w, r, web.Page{Title: "Revoke this key?", Lead: k.Name, Status: status,
-		Crumbs: []web.Link{upToKeys, {Text: k.Name, Href: page}}}, ask)
+		Crumbs: []web.Link{keysCrumb, {Text: k.Name, Href: page}}}, ask)
 }
 
-func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request) error {
-	id, form, err := asked(r)
-	if err != nil {
-		return err
-	}
+// revokeKey revokes a key.
+func (c *Console) revokeKey(w http.ResponseWriter, r *http.Request, form url.Values) error {
+	id := r.PathValue("id")
 	reason := reasonField()
 	reason.Value = strings.TrimSpace(form.Get("reason"))
-	_, err = c.Service.Revoke(r.Context(), id, reason.Value)
+	_, err := c.Service.Revoke(r.Context(), id, reason.Value)
 	if _, marked := web.Mark(err, &reason); marked {
 		return c.renderRevocation(w, r, http.StatusUnprocessableEntity, reason)
 	}
-	return back(w, r, keysPath+"/"+id, "The key is revoked. No gateway takes it any more.", err)
+	return redirect(w, r, keysPath+"/"+id, "The key is revoked. No gateway takes it any more.", err)
 }

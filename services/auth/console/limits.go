@@ -25,12 +25,12 @@ func limitFields(form url.Values, now auth.Limits) []*web.Field {
 
 // limitsOf reads what limitFields were answered with.
 func limitsOf(fields []*web.Field) auth.Limits {
-	return auth.Limits{UserPerMinute: number(fields[0].Value), UserBurst: number(fields[1].Value),
-		ServicePerMinute: number(fields[2].Value), ServiceBurst: number(fields[3].Value)}
+	return auth.Limits{UserPerMinute: wholeNumber(fields[0].Value), UserBurst: wholeNumber(fields[1].Value),
+		ServicePerMinute: wholeNumber(fields[2].Value), ServiceBurst: wholeNumber(fields[3].Value)}
 }
 
-// number reads a whole number. What is none is refused as one that is too small.
-func number(text string) int {
+// wholeNumber reads a whole number. What is none is refused as one that is too small.
+func wholeNumber(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {
 		return -1
@@ -38,7 +38,7 @@ func number(text string) int {
 	return n
 }
 
-// anyWrong tells whether one of the fields has a problem.
-func anyWrong(fields []*web.Field) bool {
+// anyProblem tells whether one of the fields has a problem.
+func anyProblem(fields []*web.Field) bool {
 	return slices.ContainsFunc(fields, func(f *web.Field) bool { return f.Error != "" })
 }

@@ -20,24 +20,26 @@ const (
 	everything = "all"
 )
 
-// place is where in a list a page is, as its address says.
-type place struct {
+// listState is what a page of a list shows, as its address says: search term, filter and keyset position.
+type listState struct {
 	path, search, show, after string
 }
 
-// placeOf reads the address of a list's page; without one of the choices it shows the first.
-func placeOf(r *http.Request, path string, choices ...string) place {
+// listStateOf reads the address of a list's page; without one of the choices it shows the first.
+func listStateOf(r *http.Request, path string, choices ...string) listState {
 	q := r.URL.Query()
-	p := place{path: path, search: typed(strings.TrimSpace(q.Get("q"))), show: q.Get("show"), after: typed(q.Get("after"))}
+	p := listState{path: path, search: queryText(strings.TrimSpace(q.Get("q"))), show: q.Get("show"), after: queryText(q.Get("after"))}
 	if !slices.Contains(choices, p.show) {
 		p.show = choices[0]
 	}
 	return p
 }
 
-func typed(s string) string { return text.HeadBytes(text.Storable(s), maxSearch) }
+// queryText is a text of an address as it may be searched for and kept.
+func queryText(s string) string { return text.HeadBytes(text.Storable(s), maxSearch) }
 
-func (p place) String() string {
+// String is the address of the page, without what is empty.
+func (p listState) String() string {
 	v := url.Values{}
 	for name, text := range map[string]string{"q": p.search, "show": p.show, "after": p.after} {
 		if text != "" {
@@ -48,25 +50,25 @@ func (p place) String() string {
 }
 
 // finder stands above the list. choices are values and texts.
-func (p place) finder(label, which string, add web.Link, choices ...[2]string) web.Finder {
+func (p listState) finder(label, which string, add web.Link, choices ...[2]string) web.Finder {
 	f := web.Finder{Action: p.path, Label: label, Value: p.search, Hidden: map[string]string{"show": p.show},
-		Clear: place{path: p.path, show: p.show}.String(), Which: which, Add: add}
+		Clear: listState{path: p.path, show: p.show}.String(), Which: which, Add: add}
 	for _, c := range choices {
 		f.Choices = append(f.Choices, web.Choice{
-			Text: c[1], Href: place{path: p.path, search: p.search, show: c[0]}.String(), Active: c[0] == p.show, Count: -1,
+			Text: c[1], Href: listState{path: p.path, search: p.search, show: c[0]}.String(), Active: c[0] == p.show, Count: -1,
 		})
 	}
 	return f
 }
 
 // pager leads on to what comes after next, and back to the first page.
-func (p place) pager(label, next string) web.Pager {
+func (p listState) pager(label, next string) web.Pager {
 	pager := web.Pager{Label: label, Key: "n"}
 	if p.after != "" {
-		pager.Back = web.Link{Text: "First page", Href: place{path: p.path, search: p.search, show: p.show}.String()}
+		pager.Back = web.Link{Text: "First page", Href: listState{path: p.path, search: p.search, show: p.show}.String()}
 	}
 	if next != "" {
-		pager.Next = web.Link{Text: "Next page", Href: place{p.path, p.search, p.show, next}.String()}
+		pager.Next = web.Link{Text: "Next page", Href: listState{p.path, p.search, p.show, next}.String()}
 	}
 	return pager
 }
@@ -77,31 +79,25 @@ func listKeys(one string) []web.Key {
 		{Press: "n", Does: "Next page"}}
 }
 
-// back leads to a page and tells there what came of what was asked for.
-func back(w http.ResponseWriter, r *http.Request, path, done string, err error) error {
+// redirect leads to a page and tells there what came of what was asked for.
+func redirect(w http.ResponseWriter, r *http.Request, path, done string, err error) error {
 	switch {
 	case err == nil:
 		web.Done(w, r, done)
 	case fault.Is(err, fault.Conflict), fault.Is(err, fault.Validation):
-		web.Wrong(w, r, said(err))
+		web.Wrong(w, r, refusalText(err))
 	default:
 		return err
 	}
 	return web.Go(w, r, path)
 }
 
-// said is a refusal in words.
-func said(err error) string {
+// refusalText is a refusal in words.
+func refusalText(err error) string {
 	for field, problem := range web.Problems(err) {
 		if field != "" {
 			return strings.ToUpper(field[:1]) + field[1:] + ": " + problem
 		}
 	}
 	return fault.From(err).Message
-}
-
-// asked reads the form of a page and the id in its address.
-func asked(r *http.Request) (id string, form url.Values, err error) {
-	form, err = web.Form(r)
-	return r.PathValue("id"), form, err
 }

@@ -28,6 +28,7 @@ func next(text string) string {
 	return path
 }
 
+// loginForm is the form of the log-in.
 type loginForm struct {
 	Email, Password web.Field
 	Next            string
@@ -35,6 +36,7 @@ type loginForm struct {
 	OIDC            bool
 }
 
+// renderLogin shows the form with what went wrong.
 func (c *Console) renderLogin(w http.ResponseWriter, r *http.Request, status int, next, email, problem string) error {
 	f := loginForm{
 		Next: next, Problem: problem, OIDC: c.SingleSignOn != nil,
@@ -50,11 +52,13 @@ func (c *Console) renderLogin(w http.ResponseWriter, r *http.Request, status int
 	return c.site.Render(w, r, "login", web.Page{Title: "Sign in", Plain: true, Status: status, Data: f})
 }
 
+// throttledLogin says that there were too many attempts, and when the next one is worth while.
 func (c *Console) throttledLogin(w http.ResponseWriter, r *http.Request, next, email string, f *fault.Error) error {
-	w.Header().Set("Retry-After", seconds(f.RetryAfter))
+	w.Header().Set("Retry-After", retryAfter(f.RetryAfter))
 	return c.renderLogin(w, r, http.StatusTooManyRequests, next, email, f.Message)
 }
 
+// loginPage shows the form, but to nobody who is signed in.
 func (c *Console) loginPage(w http.ResponseWriter, r *http.Request) error {
 	to := next(r.URL.Query().Get("next"))
 	if _, signedIn := web.UserOf(r.Context()); signedIn {
@@ -63,11 +67,8 @@ func (c *Console) loginPage(w http.ResponseWriter, r *http.Request) error {
 	return c.renderLogin(w, r, 0, to, "", "")
 }
 
-func (c *Console) login(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+// login signs a user in by password. A wrong password and an unknown address look alike.
+func (c *Console) login(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	email, to := strings.TrimSpace(form.Get("email")), next(form.Get("next"))
 	in, err := c.People.SignIn(r.Context(), email, form.Get("password"), browser(r))
 	if err != nil {
@@ -80,23 +81,25 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) error {
 		}
 		return err
 	}
-	keep(w, r, in)
+	setSession(w, r, in)
 	return web.Go(w, r, to)
 }
 
-// keep leaves with the browser what it has got: a session, and what makes it known to be its user's for longer than that.
-func keep(w http.ResponseWriter, r *http.Request, in auth.SignedIn) {
+// setSession leaves with the browser what it has got: a session, and what makes it known to be its user's for longer than that.
+func setSession(w http.ResponseWriter, r *http.Request, in auth.SignedIn) {
 	http.SetCookie(w, web.Cookie(r, web.SessionCookie, in.Secret.Reveal(), 0))
 	http.SetCookie(w, web.Cookie(r, web.BrowserCookie, in.Known.Reveal(), int(auth.KnownFor.Seconds())))
 }
 
 const flowCookie, flowLifetime = "signin", 600
 
+// begin sends the browser to the provider (OIDC authorization code flow with PKCE). What has to be known afterwards is in a
+// cookie.
 func (c *Console) begin(w http.ResponseWriter, r *http.Request) error {
 	if c.SingleSignOn == nil {
 		return fault.New(fault.NotFound, "Single sign-on is not set up.")
 	}
-	f := auth.Flow{State: random(), Nonce: random(), Verifier: random(), Next: next(r.URL.Query().Get("next"))}
+	f := auth.Flow{State: randomToken(), Nonce: randomToken(), Verifier: randomToken(), Next: next(r.URL.Query().Get("next"))}
 	to, err := c.SingleSignOn.Begin(r.Context(), f)
 	if err != nil {
 		return err
@@ -109,6 +112,8 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request) error {
 	return web.Go(w, r, to)
 }
 
+// finish takes the browser back from the provider. The state ties it to the browser that began; each way back costs what a
+// failed log-in costs, until it works.
 func (c *Console) finish(w http.ResponseWriter, r *http.Request) error {
 	if c.SingleSignOn == nil {
 		return fault.New(fault.NotFound, "Single sign-on is not set up.")
@@ -138,7 +143,7 @@ func (c *Console) finish(w http.ResponseWriter, r *http.Request) error {
 		var in auth.SignedIn
 		if in, err = c.People.SignInVerified(r.Context(), who.Email, who.Name, who.Roles, browser(r)); err == nil {
 			worked()
-			keep(w, r, in)
+			setSession(w, r, in)
 			return web.Go(w, r, f.Next)
 		}
 	}
@@ -149,6 +154,7 @@ func (c *Console) finish(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
+// flowOf reads the cookie of begin.
 func flowOf(r *http.Request) (auth.Flow, error) {
 	var f auth.Flow
 	b, err := base64.RawURLEncoding.DecodeString(web.ReadCookie(r, flowCookie))
@@ -159,16 +165,19 @@ func flowOf(r *http.Request) (auth.Flow, error) {
 	return f, nil
 }
 
+// staleFlow is the refusal of a way back that was not begun here.
 func staleFlow() error {
 	return fault.New(fault.Validation, "This log-in has not begun in this browser, or took longer than ten minutes. Start again at /login.")
 }
 
-func random() string {
+// randomToken draws 256 bits.
+func randomToken() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:])
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
+// logoutPage asks before the session ends.
 func (c *Console) logoutPage(w http.ResponseWriter, r *http.Request) error {
 	if _, signedIn := web.UserOf(r.Context()); !signedIn {
 		return web.Go(w, r, "/login")
@@ -178,11 +187,7 @@ func (c *Console) logoutPage(w http.ResponseWriter, r *http.Request) error {
 
 // logout ends the session. A form that names a next page leads to the log-in that goes on to it: for somebody who is not
 // who is signed in.
-func (c *Console) logout(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+func (c *Console) logout(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	to := "/login"
 	if after := next(form.Get("next")); after != start {
 		to += "?next=" + url.QueryEscape(after)

@@ -15,8 +15,9 @@ import (
 
 const usersPath = "/admin/users"
 
-var upToUsers = web.Link{Text: "Users", Href: usersPath}
+var usersCrumb = web.Link{Text: "Users", Href: usersPath}
 
+// usersPage is a page of the list of users, with a matrix of their roles.
 type usersPage struct {
 	Finder web.Finder
 	Users  []userRow
@@ -59,13 +60,15 @@ func (u userRow) Has(role string) bool { return slices.Contains(u.Roles, role) }
 // Had is what the matrix was made of.
 func (u userRow) Had() string { return strings.Join(u.Roles, ",") }
 
+// userRow is a user as the administrator of a request sees them.
 func (c *Console) userRow(r *http.Request, u auth.User) userRow {
 	who, _ := web.UserOf(r.Context())
 	return userRow{u, u.ID == who.ID, c.Now()}
 }
 
+// users lists users that are searched for, or are in one state.
 func (c *Console) users(w http.ResponseWriter, r *http.Request) error {
-	at := placeOf(r, usersPath, everything, string(auth.UserActive), string(auth.UserPending), string(auth.UserDisabled), admin)
+	at := listStateOf(r, usersPath, everything, string(auth.UserActive), string(auth.UserPending), string(auth.UserDisabled), admin)
 	f := auth.UserFilter{Search: at.search, After: at.after, Limit: web.RowsOnPage}
 	switch at.show {
 	case everything:
@@ -91,11 +94,7 @@ func (c *Console) users(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setRoles takes a matrix: of each user the roles that the page showed, and those that are checked now.
-func (c *Console) setRoles(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+func (c *Console) setRoles(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	to := web.LocalPath(form.Get("at"), usersPath)
 	if bare, _, _ := strings.Cut(to, "?"); bare != usersPath {
 		to = usersPath
@@ -121,7 +120,7 @@ func (c *Console) setRoles(w http.ResponseWriter, r *http.Request) error {
 				web.Wrong(w, r, "Changed: "+strings.Join(changed, ", ")+". Then it stopped: "+f.Message)
 				return web.Go(w, r, to)
 			}
-			return back(w, r, to, "", err)
+			return redirect(w, r, to, "", err)
 		}
 		changed = append(changed, u.Email)
 		if u.ID == who.ID && !slices.Contains(u.Roles, admin) {
@@ -139,16 +138,19 @@ func (c *Console) setRoles(w http.ResponseWriter, r *http.Request) error {
 	return web.Go(w, r, to)
 }
 
+// equalSets tells that two lists hold the same strings.
 func equalSets(a, b []string) bool {
 	a, b = slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b))
 	return slices.Equal(slices.Compact(a), slices.Compact(b))
 }
 
+// inviteForm is what a new user is asked to be.
 type inviteForm struct {
 	Email, Name, Roles web.Field
 	Problem            string
 }
 
+// newInviteForm is the form as it was filled in.
 func newInviteForm(form url.Values) *inviteForm {
 	f := &inviteForm{
 		Email: web.Field{Name: "e-mail", Label: "E-mail", Type: "email", Value: form.Get("e-mail"), Required: true, MaxLength: auth.MaxEmail,
@@ -167,20 +169,19 @@ var roleHints = map[string]string{
 	auth.Admin:    "users, API keys, apps and the suppression list",
 }
 
+// newUser shows the form of a new user.
 func (c *Console) newUser(w http.ResponseWriter, r *http.Request) error {
 	return c.renderInviteForm(w, r, 0, newInviteForm(url.Values{"roles": {auth.Reviewer}}))
 }
 
+// renderInviteForm shows the form with what is wrong with it.
 func (c *Console) renderInviteForm(w http.ResponseWriter, r *http.Request, status int, f *inviteForm) error {
-	return c.site.Render(w, r, "user_new", web.Page{Title: "Invite a user", Status: status, Data: f, Crumbs: []web.Link{upToUsers},
+	return c.site.Render(w, r, "user_new", web.Page{Title: "Invite a user", Status: status, Data: f, Crumbs: []web.Link{usersCrumb},
 		Lead: "Hub sends no mail about it: you get a link and give it to the user, who chooses a password there."})
 }
 
-func (c *Console) inviteUser(w http.ResponseWriter, r *http.Request) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+// inviteUser makes a user and shows the link of the invitation, this once.
+func (c *Console) inviteUser(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	f := newInviteForm(form)
 	u, i, err := c.People.Invite(r.Context(), auth.NewUser{
 		Email: strings.TrimSpace(f.Email.Value), Name: strings.TrimSpace(f.Name.Value), Roles: f.Roles.Values,
@@ -199,6 +200,7 @@ func (c *Console) inviteUser(w http.ResponseWriter, r *http.Request) error {
 	return c.renderInvitation(w, r, "The user is invited", u, i)
 }
 
+// renderInvitation shows the link of an invitation, this once.
 func (c *Console) renderInvitation(w http.ResponseWriter, r *http.Request, title string, u auth.User, i auth.Invitation) error {
 	p := issuedPage{
 		Text: "Give it to " + u.Name + " in a way that nobody else reads: whoever uses it first chooses the password. It works once, until " +
@@ -207,9 +209,10 @@ func (c *Console) renderInvitation(w http.ResponseWriter, r *http.Request, title
 			Hint: "It is not shown again. If it is lost, make another one on the user's page."},
 		Next: web.Link{Text: "To the user", Href: usersPath + "/" + u.ID},
 	}
-	return c.renderIssued(w, r, title, u.Email, p, upToUsers)
+	return c.renderIssued(w, r, title, u.Email, p, usersCrumb)
 }
 
+// userPage is a user with their sessions.
 type userPage struct {
 	userRow
 	AllRoles []string
@@ -219,6 +222,7 @@ type userPage struct {
 // May tells that the user has a way in, or can be given one.
 func (p userPage) May() bool { return p.State() != auth.UserDisabled }
 
+// user shows a user.
 func (c *Console) user(w http.ResponseWriter, r *http.Request) error {
 	u, err := c.People.User(r.Context(), r.PathValue("id"))
 	if err != nil {
@@ -233,7 +237,7 @@ func (c *Console) user(w http.ResponseWriter, r *http.Request) error {
 	for _, s := range sessions {
 		p.Sessions = append(p.Sessions, sessionRow{s, s.ID == who.Session})
 	}
-	return c.site.Render(w, r, "user", web.Page{Title: u.Name, Lead: u.Email, Data: p, Crumbs: []web.Link{upToUsers}})
+	return c.site.Render(w, r, "user", web.Page{Title: u.Name, Lead: u.Email, Data: p, Crumbs: []web.Link{usersCrumb}})
 }
 
 // onUser is an action on the user in the address of the page.
@@ -247,14 +251,16 @@ func (c *Console) onUser(do func(http.ResponseWriter, *http.Request, auth.User) 
 	}
 }
 
+// inviteAgain makes another link for a user who has lost the first, or the password.
 func (c *Console) inviteAgain(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	u, i, err := c.People.InviteAgain(r.Context(), u.Email)
 	if err != nil {
-		return back(w, r, usersPath+"/"+r.PathValue("id"), "", err)
+		return redirect(w, r, usersPath+"/"+r.PathValue("id"), "", err)
 	}
 	return c.renderInvitation(w, r, "A new link", u, i)
 }
 
+// disabling asks before a user is disabled.
 func (c *Console) disabling(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	page := usersPath + "/" + u.ID
 	ask := web.Confirmation{
@@ -268,19 +274,22 @@ func (c *Console) disabling(w http.ResponseWriter, r *http.Request, u auth.User)
 		ask.Warning = "This is you: you are signed out at once, and another administrator has to let you in again."
 	}
 	return c.site.Confirm(w, r, web.Page{Title: "Disable this user?", Lead: u.Email,
-		Crumbs: []web.Link{upToUsers, {Text: u.Name, Href: page}}}, ask)
+		Crumbs: []web.Link{usersCrumb, {Text: u.Name, Href: page}}}, ask)
 }
 
+// disable keeps a user out and ends their sessions.
 func (c *Console) disable(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	_, err := c.People.Disable(r.Context(), u.Email)
-	return back(w, r, usersPath+"/"+u.ID, u.Email+" is disabled and signed out.", err)
+	return redirect(w, r, usersPath+"/"+u.ID, u.Email+" is disabled and signed out.", err)
 }
 
+// enable lets a user in again.
 func (c *Console) enable(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	_, err := c.People.Enable(r.Context(), u.Email)
-	return back(w, r, usersPath+"/"+u.ID, u.Email+" may sign in again.", err)
+	return redirect(w, r, usersPath+"/"+u.ID, u.Email+" may sign in again.", err)
 }
 
+// endSessionOf ends one session of a user, or all of them.
 func (c *Console) endSessionOf(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	form, err := web.Form(r)
 	if err != nil {
@@ -292,8 +301,8 @@ func (c *Console) endSessionOf(w http.ResponseWriter, r *http.Request, u auth.Us
 		return fault.New(fault.Validation, "Say which session to end.")
 	case everything:
 		n, err := c.People.EndSessions(r.Context(), u.ID, "")
-		return back(w, r, page, web.Plural(n, "browser is signed out.", "browsers are signed out."), err)
+		return redirect(w, r, page, web.Plural(n, "browser is signed out.", "browsers are signed out."), err)
 	default:
-		return back(w, r, page, "That browser is signed out.", c.People.SignOut(r.Context(), u.ID, id))
+		return redirect(w, r, page, "That browser is signed out.", c.People.SignOut(r.Context(), u.ID, id))
 	}
 }

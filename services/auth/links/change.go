@@ -78,6 +78,7 @@ func (s *Service) Revoke(ctx context.Context, id string) (Link, error) {
 	return s.end(ctx, "link.revoke", id, func(Link) bool { return true })
 }
 
+// end revokes a link, for who may: theirs tells whether a link is of the one who asks. Of others' links it knows nothing.
 func (s *Service) end(ctx context.Context, operation, id string, theirs func(Link) bool) (Link, error) {
 	var ended Link
 	err := s.c.Store.EndLink(ctx, id, func(l Link) (Change, error) {

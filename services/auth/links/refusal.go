@@ -50,6 +50,7 @@ func RefusalOf(err error) *Refusal {
 	return nil
 }
 
+// refuse is the refusal for a reason; app may be nobody's.
 func refuse(reason Reason, app App) *Refusal {
 	r := &Refusal{Reason: reason, App: app}
 	switch reason {

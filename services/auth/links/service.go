@@ -162,6 +162,7 @@ func (s *Service) Offer(ctx context.Context, text, returnURL string, who Person)
 	return o, err
 }
 
+// without is what a has and b has not.
 func without(a, b []string) []string {
 	out := []string{}
 	for _, s := range a {
@@ -321,6 +322,7 @@ func (s *Service) Sweep(ctx context.Context) error {
 // now is the time that goes into the store: what is answered is what can be read back.
 func (s *Service) now() time.Time { return s.c.Now().UTC().Truncate(time.Millisecond) }
 
+// newID draws the id of a link.
 func (s *Service) newID() (string, error) {
 	id, err := ulid.New(ulid.Timestamp(s.c.Now()), rand.Reader)
 	return "lnk_" + id.String(), err

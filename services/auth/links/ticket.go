@@ -49,6 +49,7 @@ type ticket struct {
 // good tells whether the ticket can be allowed at now.
 func (t ticket) good(now time.Time) bool { return now.Before(t.ends()) }
 
+// ends is when the ticket expires.
 func (t ticket) ends() time.Time { return time.Unix(t.Expires, 0).UTC() }
 
 // form is what the page has shown, to whom: it comes back with their answer.
@@ -108,8 +109,10 @@ func (c Code) LogValue() slog.Value { return slog.StringValue(c.String()) }
 // Hash is the SHA-256 of a code: the store keeps no codes.
 type Hash [sha256.Size]byte
 
+// hash is what the store keeps of a code.
 func (c Code) hash() Hash { return sha256.Sum256([]byte(c.text)) }
 
+// random draws n bytes.
 func random(n int) []byte {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // ends the program rather than fail

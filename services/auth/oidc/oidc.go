@@ -47,6 +47,7 @@ type Provider struct {
 	searching singleflight.Group
 }
 
+// discovered is what the provider has told of itself (OpenID Connect Discovery).
 type discovered struct {
 	oauth    oauth2.Config
 	verifier *oidc.IDTokenVerifier
@@ -105,7 +106,7 @@ func (p *Provider) discover(ctx context.Context) (*discovered, error) {
 		return found, nil
 	}
 	select {
-	case answer := <-p.searching.DoChan("", func() (any, error) { return p.search(ctx) }):
+	case answer := <-p.searching.DoChan("", func() (any, error) { return p.fetchDiscovery(ctx) }):
 		found, _ := answer.Val.(*discovered)
 		return found, answer.Err
 	case <-ctx.Done():
@@ -119,7 +120,8 @@ func (p *Provider) Reach(ctx context.Context) error {
 	return err
 }
 
-func (p *Provider) search(ctx context.Context) (*discovered, error) {
+// fetchDiscovery asks the provider for its addresses and keeps them. A failure is not kept: the next log-in asks again.
+func (p *Provider) fetchDiscovery(ctx context.Context) (*discovered, error) {
 	// Not the request's context: the provider keeps it, to fetch keys later.
 	provider, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), p.client), p.c.Issuer)
 	if err != nil {
@@ -211,6 +213,8 @@ func (p *Provider) userInfo(ctx context.Context, d *discovered, token *oauth2.To
 	return nil
 }
 
+// identity is who the claims speak of, with the roles of Hub that the provider's roles map to; E_AUTH_INVALID for an address that
+// is not verified, and for somebody without a role where the provider decides on these.
 func (p *Provider) identity(claims map[string]any) (auth.Identity, error) {
 	email, _ := claims["email"].(string)
 	verified := claims["email_verified"] == true || claims["email_verified"] == "true"
@@ -249,10 +253,12 @@ func values(claim any) (out []string) {
 	return out
 }
 
+// refuse is the answer to a provider's answer that does not hold; the log has the cause.
 func refuse(cause error) error {
 	return fault.New(fault.AuthInvalid, "The log-in could not be verified. Please try again.").Because(cause)
 }
 
+// unavailable is the answer while the provider cannot be asked.
 func unavailable(cause error) error {
 	return fault.New(fault.DB, "The log-in provider does not answer right now. Try again in a moment.").After(5 * time.Second).Because(cause)
 }

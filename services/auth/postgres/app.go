@@ -27,6 +27,7 @@ type appRow struct {
 	Links     int
 }
 
+// app is the app of the row; its limits are columns of their own.
 func (r appRow) app() apps.App {
 	r.App.Limits = r.Limits
 	return r.App
@@ -67,15 +68,17 @@ func (s *Store) App(ctx context.Context, code string) (out apps.Inspected, err e
 	return out, explain(err)
 }
 
+// appOf reads an app, with more columns, and takes a lock where one is named; E_NOT_FOUND.
 func appOf(ctx context.Context, q postgres.Querier, code, more, lock string) (appRow, error) {
 	row, err := postgres.One(ctx, q, pgx.RowToStructByNameLax[appRow],
 		`SELECT `+appColumns+more+` FROM auth.connected_apps a WHERE a.service_code = $1 `+lock, code)
-	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
+	if errors.Is(err, pgx.ErrNoRows) || isNotText(err) {
 		return row, noApp(code)
 	}
 	return row, err
 }
 
+// noApp is E_NOT_FOUND for a code.
 func noApp(code string) error {
 	return fault.New(fault.NotFound, "There is no app with the code %.60q.", code)
 }

@@ -14,10 +14,10 @@ var (
 	ListApps  = listApps
 )
 
-// Keyring, Burn and Sweep are the queries of a token.
+// Keyring, MarkUsed and Sweep are the queries of a token.
 var Keyring = keyring
 
 const (
-	Burn  = burn
-	Sweep = sweep
+	MarkUsed = insertUsedToken
+	Sweep    = deleteExpiredTokens
 )

@@ -25,10 +25,11 @@ func (s *Store) LinkApp(ctx context.Context, code string) (links.App, error) {
 	return a, explain(err)
 }
 
+// linkApp reads what links need to know of an app, and takes a lock where one is named; E_NOT_FOUND.
 func linkApp(ctx context.Context, q postgres.Querier, code, lock string) (links.App, error) {
 	a, err := postgres.One(ctx, q, pgx.RowToStructByName[links.App], `SELECT service_code AS code, name, status = 'ACTIVE' AS live,
 		link_mode = 'confirm' AS confirms, redirect_urls, scopes FROM auth.connected_apps WHERE service_code = $1 `+lock, code)
-	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
+	if errors.Is(err, pgx.ErrNoRows) || isNotText(err) {
 		return a, fault.New(fault.NotFound, "There is no app with the code %.60q.", code)
 	}
 	return a, err
@@ -40,7 +41,7 @@ const linkOf = `SELECT ` + linkColumns + ` FROM auth.identity_links l WHERE l.se
 // LinkOf returns the link of a pair that is not revoked, in one read; none of a user who is disabled.
 func (s *Store) LinkOf(ctx context.Context, service, externalUser string) (links.Link, bool, error) {
 	l, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[links.Link], linkOf, service, externalUser)
-	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
+	if errors.Is(err, pgx.ErrNoRows) || isNotText(err) {
 		return l, false, nil
 	}
 	return l, err == nil, explain(err)
@@ -60,6 +61,7 @@ func (s *Store) ChangeLink(ctx context.Context, a links.Attempt, decide func(lin
 	return err
 }
 
+// changeLink is one try of ChangeLink.
 func (s *Store) changeLink(ctx context.Context, a links.Attempt, decide func(links.State) (links.Change, error)) error {
 	return s.atomically(ctx, func(tx pgx.Tx) (err error) {
 		var st links.State
@@ -87,12 +89,12 @@ func (s *Store) changeLink(ctx context.Context, a links.Attempt, decide func(lin
 				return err
 			}
 		}
-		return commit(ctx, tx, func() (links.Change, error) { return decide(st) })
+		return commitLinkChange(ctx, tx, func() (links.Change, error) { return decide(st) })
 	})
 }
 
-// commit does what a decision says.
-func commit(ctx context.Context, tx pgx.Tx, decide func() (links.Change, error)) error {
+// commitLinkChange does what a decision says.
+func commitLinkChange(ctx context.Context, tx pgx.Tx, decide func() (links.Change, error)) error {
 	c, err := decide()
 	if err != nil {
 		return err
@@ -130,6 +132,7 @@ func commit(ctx context.Context, tx pgx.Tx, decide func() (links.Change, error))
 	return audit.Append(ctx, tx, c.Audit)
 }
 
+// saveLink stores what of a link can change.
 func saveLink(ctx context.Context, tx pgx.Tx, l links.Link) error {
 	_, err := tx.Exec(ctx, `UPDATE auth.identity_links SET status = $2, scopes = $3, consent_version = $4, linked_at = $5, revoked_at = $6
 		WHERE id = $1`, l.ID, l.Status, l.Scopes, l.Version, l.LinkedAt, l.RevokedAt)
@@ -174,14 +177,15 @@ func (s *Store) RedeemGrant(ctx context.Context, h links.Hash, decide func(links
 		if tag.RowsAffected() == 0 {
 			return gone // somebody was faster
 		}
-		return commit(ctx, tx, func() (links.Change, error) { return decide(r) })
+		return commitLinkChange(ctx, tx, func() (links.Change, error) { return decide(r) })
 	})
 }
 
+// lockLink reads a link and locks it; E_NOT_FOUND.
 func lockLink(ctx context.Context, tx pgx.Tx, id string) (links.Link, error) {
 	l, err := postgres.One(ctx, tx, pgx.RowToStructByName[links.Link],
 		`SELECT `+linkColumns+` FROM auth.identity_links l WHERE l.id = $1 FOR UPDATE`, id)
-	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
+	if errors.Is(err, pgx.ErrNoRows) || isNotText(err) {
 		return l, links.NoLink()
 	}
 	return l, err
@@ -194,7 +198,7 @@ func (s *Store) EndLink(ctx context.Context, id string, decide func(links.Link) 
 		if err != nil {
 			return err
 		}
-		return commit(ctx, tx, func() (links.Change, error) { return decide(l) })
+		return commitLinkChange(ctx, tx, func() (links.Change, error) { return decide(l) })
 	})
 }
 

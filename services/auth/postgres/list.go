@@ -24,6 +24,7 @@ func (s *statement) and(condition string, args ...any) {
 	s.add(" AND "+condition, args...)
 }
 
+// add appends SQL; each ? becomes the number of the next argument.
 func (s *statement) add(sql string, args ...any) {
 	for _, v := range args {
 		s.args = append(s.args, v)

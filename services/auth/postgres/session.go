@@ -84,6 +84,7 @@ type sessionUserRow struct {
 	DisabledAt, LastLogin   *time.Time
 }
 
+// user is the user of the row.
 func (r sessionUserRow) user() auth.User {
 	return auth.User{ID: r.UserID, Email: r.Email, Name: r.Name, Roles: r.Roles, PasswordHash: r.PasswordHash,
 		CreatedBy: r.CreatedBy, CreatedAt: r.UserCreatedAt, DisabledAt: r.DisabledAt, LastLogin: r.LastLogin}
@@ -190,11 +191,13 @@ func (s *Store) Take(ctx context.Context, now time.Time, buckets []auth.Bucket) 
 	return wait, empty, err
 }
 
+// throttleRow is a bucket: when it is full again.
 type throttleRow struct {
 	Bucket string
 	FullAt time.Time
 }
 
+// byName sorts buckets by name: the order in which they are locked.
 func byName(buckets []auth.Bucket) []auth.Bucket {
 	return slices.SortedFunc(slices.Values(buckets), func(a, b auth.Bucket) int { return strings.Compare(a.Name, b.Name) })
 }

@@ -54,30 +54,32 @@ type keyRow struct {
 	Hash []byte
 }
 
+// key is the key of the row; its limits are columns of their own.
 func (r keyRow) key() auth.Key {
 	r.Key.Limits = r.Limits
 	return r.Key
 }
 
-func (r keyRow) sealed() auth.Sealed {
-	k := auth.Sealed{Key: r.key()}
+// hashed is the key of the row with its hash.
+func (r keyRow) hashed() auth.HashedKey {
+	k := auth.HashedKey{Key: r.key()}
 	copy(k.Hash[:], r.Hash)
 	return k
 }
 
-// one reads the only row of a query; id names it in the refusal.
-func one(ctx context.Context, q postgres.Querier, id, sql string) (auth.Key, error) {
+// keyByID reads the only row of a query; id names it in the refusal.
+func keyByID(ctx context.Context, q postgres.Querier, id, sql string) (auth.Key, error) {
 	row, err := postgres.One(ctx, q, pgx.RowToStructByNameLax[keyRow], sql, id)
-	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
+	if errors.Is(err, pgx.ErrNoRows) || isNotText(err) {
 		return auth.Key{}, fault.New(fault.NotFound, "There is no API key with the id %q.", id)
 	}
 	return row.key(), err
 }
 
 // Add commits a new key together with its audit entry.
-func (s *Store) Add(ctx context.Context, k auth.Sealed, e audit.Entry) error {
+func (s *Store) Add(ctx context.Context, k auth.HashedKey, e audit.Entry) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
-		err := insert(ctx, tx, k)
+		err := insertKey(ctx, tx, k)
 		if postgres.IsUnique(err, "api_keys_pkey") {
 			return fault.New(fault.Conflict, "This key was issued already, and shown then. Issue another one if you did not keep it.").Because(err)
 		}
@@ -88,7 +90,8 @@ func (s *Store) Add(ctx context.Context, k auth.Sealed, e audit.Entry) error {
 	})
 }
 
-func insert(ctx context.Context, tx pgx.Tx, k auth.Sealed) error {
+// insertKey adds a key.
+func insertKey(ctx context.Context, tx pgx.Tx, k auth.HashedKey) error {
 	_, err := tx.Exec(ctx, `INSERT INTO auth.api_keys (id, name, service, hash, pepper_id, head, tail, scopes,
 		user_per_minute, user_burst, service_per_minute, service_burst, created_by, created_at, expires_at, rotated_from)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, nullif($16, ''))`,
@@ -101,22 +104,22 @@ func insert(ctx context.Context, tx pgx.Tx, k auth.Sealed) error {
 const find = `SELECT ` + columns + ` FROM auth.api_keys WHERE hash = ANY ($1::bytea[])`
 
 // Find returns the key that has one of the hashes.
-func (s *Store) Find(ctx context.Context, hashes []auth.Hash) (auth.Sealed, bool, error) {
+func (s *Store) Find(ctx context.Context, hashes []auth.Hash) (auth.HashedKey, bool, error) {
 	wanted := make([][]byte, len(hashes))
 	for i := range hashes {
 		wanted[i] = hashes[i][:]
 	}
 	row, err := postgres.One(ctx, s.pool, pgx.RowToStructByNameLax[keyRow], find, wanted)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return auth.Sealed{}, false, nil
+		return auth.HashedKey{}, false, nil
 	}
-	return row.sealed(), err == nil, explain(err)
+	return row.hashed(), err == nil, explain(err)
 }
 
 // Get returns a key.
 func (s *Store) Get(ctx context.Context, id string, e audit.Entry) (k auth.Key, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
-		if k, err = one(ctx, tx, id, `SELECT `+columns+` FROM auth.api_keys WHERE id = $1`); err != nil {
+		if k, err = keyByID(ctx, tx, id, `SELECT `+columns+` FROM auth.api_keys WHERE id = $1`); err != nil {
 			return err
 		}
 		return audit.Append(ctx, tx, e)
@@ -155,7 +158,7 @@ func (s *Store) Names(ctx context.Context, ids []string) (map[string]string, err
 // Change locks a key, lets decide judge it, and commits what it decides.
 func (s *Store) Change(ctx context.Context, id string, decide func(auth.Key) (auth.Change, error)) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
-		k, err := one(ctx, tx, id, `SELECT `+columns+` FROM auth.api_keys WHERE id = $1 FOR UPDATE`)
+		k, err := keyByID(ctx, tx, id, `SELECT `+columns+` FROM auth.api_keys WHERE id = $1 FOR UPDATE`)
 		if err != nil {
 			return err
 		}
@@ -164,7 +167,7 @@ func (s *Store) Change(ctx context.Context, id string, decide func(auth.Key) (au
 			return err
 		}
 		if c.Successor != nil {
-			if err := insert(ctx, tx, *c.Successor); err != nil {
+			if err := insertKey(ctx, tx, *c.Successor); err != nil {
 				return err
 			}
 		}
@@ -193,6 +196,7 @@ func (s *Store) KeysUnderOtherPeppers(ctx context.Context, peppers []string, now
 	return n, active, explain(err)
 }
 
+// atomically runs do in a transaction and makes a fault of its error.
 func (s *Store) atomically(ctx context.Context, do func(pgx.Tx) error) error {
 	return explain(pgx.BeginFunc(ctx, s.pool, do))
 }

@@ -44,10 +44,25 @@ func connect(t *testing.T, url string) *pgx.Conn {
 	return conn
 }
 
-func sealed(n int) auth.Sealed {
+func sealed(n int) auth.HashedKey {
 	hash := auth.Hash(sha256.Sum256(fmt.Append(nil, n)))
-	return auth.Sealed{Hash: hash, Key: auth.Key{ID: fmt.Sprintf("ak_%026d", n), Name: "n", Service: "s", Head: "crm_abcd", Tail: "wxyz", PepperID: "p",
-		Scopes: []string{"query"}, Limits: auth.DefaultLimits(), CreatedBy: "ada", CreatedAt: time.Now().UTC().Truncate(time.Millisecond)}}
+	return auth.HashedKey{
+		Hash: hash,
+		Key: auth.Key{
+			ID:       fmt.Sprintf("ak_%026d", n),
+			Name:     "n",
+			Service:  "s",
+			Head:     "crm_abcd",
+			Tail:     "wxyz",
+			PepperID: "p",
+			Scopes: []string{
+				"query",
+			},
+			Limits:    auth.DefaultLimits(),
+			CreatedBy: "ada",
+			CreatedAt: time.Now().UTC().Truncate(time.Millisecond),
+		},
+	}
 }
 
 func entry() audit.Entry { return audit.Entry{At: time.Now(), Tool: "test", Outcome: audit.OK} }
@@ -64,7 +79,10 @@ func TestWhatTheRoleMayNotDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner, role := connect(t, db.OwnerURL), connect(t, db.URL("auth"))
-	if _, err := owner.Exec(t.Context(), `CREATE SCHEMA authoring; CREATE TABLE authoring.drafts (id int); CREATE TABLE public.t (id int)`); err != nil {
+	if _, err := owner.Exec(
+		t.Context(),
+		`CREATE SCHEMA authoring; CREATE TABLE authoring.drafts (id int); CREATE TABLE public.t (id int)`,
+	); err != nil {
 		t.Fatal(err)
 	}
 	const denied = "42501"
@@ -126,8 +144,13 @@ func TestFindUsesTheIndex(t *testing.T) {
 	t.Parallel()
 	db := migrated(t)
 	owner := connect(t, db.OwnerURL)
-	_, err := owner.Exec(t.Context(), `INSERT INTO auth.api_keys (id, name, service, hash, pepper_id, head, tail, scopes, user_per_minute, user_burst, service_per_minute, service_burst, created_by, created_at)
-		SELECT 'ak_' || n, 'n', 's', sha256(n::text::bytea), 'p', 'crm_abcd', 'wxyz', '{query}', 1, 1, 1, 1, 'ada', now() FROM generate_series(1, 5000) n; ANALYZE auth.api_keys`)
+	_, err := owner.Exec(
+		t.Context(),
+		`INSERT INTO auth.api_keys (id, name, service, hash, pepper_id, head, tail, scopes, user_per_minute, user_burst, service_per_minute,
+			service_burst, created_by, created_at)
+		SELECT 'ak_' || n, 'n', 's', sha256(n::text::bytea), 'p', 'crm_abcd', 'wxyz', '{query}', 1, 1, 1, 1, 'ada', now()
+			FROM generate_series(1, 5000) n; ANALYZE auth.api_keys`,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,13 +162,22 @@ func TestFindUsesTheIndex(t *testing.T) {
 		}
 		var plans []map[string]any
 		var text []byte
-		if err := role.QueryRow(t.Context(), `EXPLAIN (ANALYZE, FORMAT JSON) `+postgres.Find, [][]byte{hash[:], make([]byte, 32)}).Scan(&text); err != nil {
+		if err := role.QueryRow(
+			t.Context(),
+			`EXPLAIN (ANALYZE, FORMAT JSON) `+postgres.Find,
+			[][]byte{hash[:], make([]byte, 32)},
+		).Scan(
+			&text,
+		); err != nil {
 			t.Fatal(err)
 		}
 		if err := json.Unmarshal(text, &plans); err != nil {
 			t.Fatal(err)
 		}
-		if plan := string(text); !strings.Contains(plan, `"Index Name": "api_keys_hash"`) || strings.Contains(plan, "Seq Scan") || plans[0]["Plan"].(map[string]any)["Actual Rows"].(float64) != 1 {
+		if plan := string(
+			text,
+		); !strings.Contains(plan, `"Index Name": "api_keys_hash"`) || strings.Contains(plan, "Seq Scan") ||
+			plans[0]["Plan"].(map[string]any)["Actual Rows"].(float64) != 1 {
 			t.Errorf("%s: %s", mode, plan)
 		}
 	}

@@ -20,29 +20,38 @@ const userColumns = `u.id, u.email, u.name, u.roles, u.password_hash,
 	u.created_by, u.created_at, u.disabled_at, u.last_login_at AS last_login,
 	(SELECT i.expires_at FROM auth.invitations i WHERE i.user_id = u.id) AS invited_until`
 
-// AddUser commits a new user.
-func (s *Store) AddUser(ctx context.Context, u auth.User, e audit.Entry) error {
+// AddUser commits a new user, with an invitation unless that is nil.
+func (s *Store) AddUser(ctx context.Context, u auth.User, i *auth.StoredInvitation, e audit.Entry) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
-		if err := addUser(ctx, tx, u); err != nil {
+		_, err := tx.Exec(ctx, `INSERT INTO auth.users (id, email, name, roles, password_hash, created_by, created_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)`, u.ID, u.Email, u.Name, u.Roles, u.PasswordHash, u.CreatedBy, u.CreatedAt)
+		if postgres.IsUnique(err, "users_email") {
+			return fault.New(fault.Conflict, "There is a user with the address %s already.", u.Email).Because(err)
+		}
+		if err == nil {
+			err = invite(ctx, tx, u.ID, i)
+		}
+		if err != nil {
 			return err
 		}
 		return audit.Append(ctx, tx, e)
 	})
 }
 
-func addUser(ctx context.Context, tx pgx.Tx, u auth.User) error {
-	_, err := tx.Exec(ctx, `INSERT INTO auth.users (id, email, name, roles, password_hash, created_by, created_at)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`, u.ID, u.Email, u.Name, u.Roles, u.PasswordHash, u.CreatedBy, u.CreatedAt)
-	if postgres.IsUnique(err, "users_email") {
-		return fault.New(fault.Conflict, "There is a user with the address %s already.", u.Email).Because(err)
+// invite stores the invitation of a user in the place of the one before; nil leaves that.
+func invite(ctx context.Context, tx pgx.Tx, userID string, i *auth.StoredInvitation) error {
+	if i == nil {
+		return nil
 	}
+	_, err := tx.Exec(ctx, `INSERT INTO auth.invitations (user_id, hash, created_at, expires_at) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (user_id) DO UPDATE SET hash = $2, created_at = $3, expires_at = $4`, userID, i.Hash[:], i.CreatedAt, i.ExpiresAt)
 	return err
 }
 
 // UserByID finds a user by the id.
 func (s *Store) UserByID(ctx context.Context, id string) (auth.User, bool, error) {
 	u, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[auth.User], `SELECT `+userColumns+` FROM auth.users u WHERE u.id = $1`, id)
-	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
+	if errors.Is(err, pgx.ErrNoRows) || isNotText(err) {
 		return auth.User{}, false, nil
 	}
 	return u, err == nil, explain(err)
@@ -57,17 +66,18 @@ func (s *Store) UserByEmail(ctx context.Context, email string) (auth.User, bool,
 	return u, err == nil, explain(err)
 }
 
+// userByEmail reads a user by the address in any case, and takes a lock where one is named; E_NOT_FOUND.
 func userByEmail(ctx context.Context, q postgres.Querier, email, lock string) (auth.User, error) {
 	u, err := postgres.One(ctx, q, pgx.RowToStructByName[auth.User],
 		`SELECT `+userColumns+` FROM auth.users u WHERE lower(u.email) = lower(btrim($1) COLLATE "C") `+lock, email)
-	if errors.Is(err, pgx.ErrNoRows) || notText(err) {
+	if errors.Is(err, pgx.ErrNoRows) || isNotText(err) {
 		return auth.User{}, fault.New(fault.NotFound, "There is no user with the address %q.", email)
 	}
 	return u, err
 }
 
-// notText tells that a parameter is not UTF-8, so no id and no address.
-func notText(err error) bool {
+// isNotText tells that a parameter is not UTF-8, so no id and no address.
+func isNotText(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "22021"
 }
@@ -79,19 +89,19 @@ func (s *Store) ChangeUser(ctx context.Context, email string, decide func(auth.U
 		if err != nil {
 			return err
 		}
-		return change(ctx, tx, u, decide)
+		return commitUserChange(ctx, tx, u, decide)
 	})
 }
 
-// change commits what decide makes of a user, who is locked.
-func change(ctx context.Context, tx pgx.Tx, before auth.User, decide func(auth.User) (auth.UserChange, error)) error {
-	c, err := decide(before)
+// commitUserChange commits what decide makes of a user, who is locked.
+func commitUserChange(ctx context.Context, tx pgx.Tx, locked auth.User, decide func(auth.User) (auth.UserChange, error)) error {
+	c, err := decide(locked)
 	if err != nil {
 		return err
 	}
 	u := c.User
-	if c.KeepAdmin && before.Administers() && !u.Administers() {
-		if err := another(ctx, tx, before); err != nil {
+	if c.NeedsOtherAdmin {
+		if err := otherAdmin(ctx, tx, u); err != nil {
 			return err
 		}
 	}
@@ -110,13 +120,16 @@ func change(ctx context.Context, tx pgx.Tx, before auth.User, decide func(auth.U
 			}
 		}
 	}
+	if err := invite(ctx, tx, u.ID, c.Invitation); err != nil {
+		return err
+	}
 	return audit.Append(ctx, tx, c.Audit)
 }
 
-// another wants an administrator beside this one. Whoever asks waits for those who asked before: two that each take
+// otherAdmin wants an administrator beside this one. Whoever asks waits for those who asked before: two that each take
 // the role from the other must not both find one. The first user's row stands for all: no other service's role may lock it, as it
 // could an advisory lock, and who holds it waits for no other.
-func another(ctx context.Context, tx pgx.Tx, u auth.User) error {
+func otherAdmin(ctx context.Context, tx pgx.Tx, u auth.User) error {
 	if _, err := tx.Exec(ctx, `SELECT FROM auth.users ORDER BY id LIMIT 1 FOR NO KEY UPDATE`); err != nil {
 		return err
 	}
@@ -127,32 +140,6 @@ func another(ctx context.Context, tx pgx.Tx, u auth.User) error {
 		err = auth.LastAdmin(u)
 	}
 	return err
-}
-
-// Invite commits the invitation of a user in the place of the one before.
-func (s *Store) Invite(ctx context.Context, u auth.User, isNew bool, h auth.Hash, until time.Time, e audit.Entry) error {
-	return s.atomically(ctx, func(tx pgx.Tx) error {
-		if isNew {
-			if err := addUser(ctx, tx, u); err != nil {
-				return err
-			}
-		}
-		// The user's lock settles the race with a change that ends invitations.
-		var disabled bool
-		err := tx.QueryRow(ctx, `SELECT disabled_at IS NOT NULL FROM auth.users WHERE id = $1 FOR UPDATE`, u.ID).Scan(&disabled)
-		if err != nil {
-			return err
-		}
-		if disabled {
-			return fault.New(fault.Conflict, "%s is disabled. Enable the user before you invite them.", u.Email)
-		}
-		_, err = tx.Exec(ctx, `INSERT INTO auth.invitations (user_id, hash, created_at, expires_at) VALUES ($1, $2, $3, $4)
-			ON CONFLICT (user_id) DO UPDATE SET hash = $2, created_at = $3, expires_at = $4`, u.ID, h[:], e.At, until)
-		if err != nil {
-			return err
-		}
-		return audit.Append(ctx, tx, e)
-	})
 }
 
 const invited = `FROM auth.invitations i JOIN auth.users u ON u.id = i.user_id WHERE i.hash = $1 AND i.expires_at > $2`
@@ -184,6 +171,6 @@ func (s *Store) Accept(ctx context.Context, h auth.Hash, now time.Time, decide f
 		if err != nil {
 			return err
 		}
-		return change(ctx, tx, u, decide)
+		return commitUserChange(ctx, tx, u, decide)
 	})
 }

@@ -58,7 +58,20 @@ func TestAuthsUser(t *testing.T) {
 	if err := open(t, url).Ping(t.Context()); err != nil {
 		t.Error(err)
 	}
-	hubtest.RedisRefuses(t, url, "GET rl:x", "SET rl:x 1", "SET x 1", "EVAL \"return 1\" 0", "EVALSHA x 0", "PUBLISH other x", "SUBSCRIBE hub:apikeys", "PSUBSCRIBE *", "MONITOR", "TIME")
+	hubtest.RedisRefuses(
+		t,
+		url,
+		"GET rl:x",
+		"SET rl:x 1",
+		"SET x 1",
+		"EVAL \"return 1\" 0",
+		"EVALSHA x 0",
+		"PUBLISH other x",
+		"SUBSCRIBE hub:apikeys",
+		"PSUBSCRIBE *",
+		"MONITOR",
+		"TIME",
+	)
 }
 
 // TestNoticeArrivesInACluster: whichever node it is given to, a gateway at another one hears it.
@@ -102,8 +115,12 @@ func TestFailuresComeSoon(t *testing.T) {
 }
 
 func TestBadURLNamesTheSetting(t *testing.T) {
-	for _, url := range []string{"", "http://u:hunter2@host", "redis://u:hunter2@host:port", "redis://u:hunter2@host/\x00", "redis://u:hunter2@host?cluster=perhaps"} {
-		if _, err := redis.Open(url); err == nil || !strings.Contains(err.Error(), "HUB_REDIS_URL") || strings.Contains(err.Error(), "hunter2") {
+	for _, url := range []string{"", "http://u:hunter2@host", "redis://u:hunter2@host:port", "redis://u:hunter2@host/\x00",
+		"redis://u:hunter2@host?cluster=perhaps"} {
+		if _, err := redis.Open(
+			url,
+		); err == nil || !strings.Contains(err.Error(), "HUB_REDIS_URL") ||
+			strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q: %v", url, err)
 		}
 	}

@@ -8,5 +8,5 @@ func Judge(claims []byte, audience string, now time.Time) (Claims, error) {
 	if err := m.object(claims); err != nil {
 		return Claims{}, err
 	}
-	return judge(m, audience, now)
+	return validateClaims(m, audience, now)
 }

@@ -65,6 +65,7 @@ func Operations(v *Verifier) []hop.Operation {
 	}
 }
 
+// verify answers the first half of a token's check.
 func (v *Verifier) verify(ctx context.Context, in VerifyRequest) (VerifyResponse, error) {
 	t, err := v.Verify(ctx, in.Token)
 	if err != nil {
@@ -74,6 +75,7 @@ func (v *Verifier) verify(ctx context.Context, in VerifyRequest) (VerifyResponse
 		Scopes: t.App.Scopes, Limits: t.App.Limits, Status: t.App.Status}, nil
 }
 
+// admit answers the second half: it uses the token up.
 func (v *Verifier) admit(ctx context.Context, in AdmitRequest) (AdmitResponse, error) {
 	a, err := v.Admit(ctx, Claims{in.ServiceCode, in.Subject, in.ID, time.Unix(in.ExpiresAt, 0)}, in.Linked)
 	if err != nil {

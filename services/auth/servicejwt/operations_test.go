@@ -26,11 +26,21 @@ func TestOverTheWire(t *testing.T) {
 	o.link(t, "shop", "u-77", "ACTIVE", "pay:read", "pay:write")
 	logger := slog.New(slog.NewJSONHandler(o.log, nil))
 	mux := http.NewServeMux()
-	service.Operations(hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway, "payments"), Logger: logger}, servicejwt.Operations(o.Verifier)...)
+	service.Operations(
+		hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway, "payments"), Logger: logger},
+		servicejwt.Operations(o.Verifier)...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	client := func(process string) *remote.Client {
-		c := remote.New(remote.Options{Service: "auth", Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")}, Keys: callertest.Keys(t, process), Logger: logger, Patience: hubtest.Patience})
+		c := remote.New(
+			remote.Options{
+				Service:   "auth",
+				Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")},
+				Keys:      callertest.Keys(t, process),
+				Logger:    logger,
+				Patience:  hubtest.Patience,
+			},
+		)
 		t.Cleanup(c.Close)
 		return c
 	}
@@ -39,7 +49,10 @@ func TestOverTheWire(t *testing.T) {
 	gateway := client(caller.Gateway)
 	token := sign(o.secret.Token.Reveal(), hs256, o.claims(nil))
 	v, err := verify.Call(t.Context(), gateway, servicejwt.VerifyRequest{Token: token})
-	if err != nil || v.ServiceCode != "shop" || v.Subject != "u-77" || v.ID != "j-1" || v.ExpiresAt != o.clock.Now().Unix()+300 || v.Status != "ACTIVE" || v.Limits.UserBurst != 60 || len(v.Scopes) != 2 {
+	if err != nil || v.ServiceCode != "shop" || v.Subject != "u-77" || v.ID != "j-1" || v.ExpiresAt != o.clock.Now().Unix()+300 ||
+		v.Status != "ACTIVE" ||
+		v.Limits.UserBurst != 60 ||
+		len(v.Scopes) != 2 {
 		t.Fatalf("%+v %v", v, err)
 	}
 	ask := servicejwt.AdmitRequest{ServiceCode: v.ServiceCode, Subject: v.Subject, ID: v.ID, ExpiresAt: v.ExpiresAt, Linked: true}
@@ -58,13 +71,19 @@ func TestOverTheWire(t *testing.T) {
 		}
 	}
 	a, err := admit.Call(t.Context(), gateway, ask)
-	if err != nil || a.HubUser != "usr_1" || a.ServiceCode != "shop" || a.Subject != "u-77" || len(a.Scopes) != 2 || a.Reason != "" || a.ExpiresAt != nil {
+	if err != nil || a.HubUser != "usr_1" || a.ServiceCode != "shop" || a.Subject != "u-77" || len(a.Scopes) != 2 || a.Reason != "" ||
+		a.ExpiresAt != nil {
 		t.Errorf("%+v %v", a, err)
 	}
 	if _, err := admit.Call(t.Context(), gateway, ask); !fault.Is(err, fault.AuthInvalid) {
 		t.Errorf("again: %v", err)
 	}
-	if _, err := verify.Call(t.Context(), gateway, servicejwt.VerifyRequest{Token: token + "x"}); !fault.Is(err, fault.AuthInvalid) || fault.From(err).Message != generic {
+	if _, err := verify.Call(
+		t.Context(),
+		gateway,
+		servicejwt.VerifyRequest{Token: token + "x"},
+	); !fault.Is(err, fault.AuthInvalid) ||
+		fault.From(err).Message != generic {
 		t.Errorf("%v", err)
 	}
 	if log := o.log.String(); strings.Contains(log, token) || strings.Contains(log, o.secret.Token.Reveal()) {

@@ -84,7 +84,7 @@ func (m members) isFor(audience string) bool {
 	return found
 }
 
-// Claims of the library's interface: the rules are judge's.
+// Claims of the library's interface: the rules are validateClaims'.
 func (m *members) GetExpirationTime() (*jwt.NumericDate, error) { return nil, nil }
 func (m *members) GetIssuedAt() (*jwt.NumericDate, error)       { return nil, nil }
 func (m *members) GetNotBefore() (*jwt.NumericDate, error)      { return nil, nil }
@@ -101,13 +101,13 @@ type Claims struct {
 	ExpiresAt time.Time
 }
 
-// invalid is the one answer to a token whose signature does not hold, for whatever reason.
-func invalid(cause error) error {
+// invalidToken is the one answer to a token whose signature does not hold, for whatever reason.
+func invalidToken(cause error) error {
 	return fault.New(fault.AuthInvalid, "The ServiceJWT is not valid.").Because(cause)
 }
 
-// wrong is the answer to claims that do not hold: whoever hears it has the app's secret.
-func wrong(format string, args ...any) error {
+// invalidClaim is the answer to claims that do not hold: whoever hears it has the app's secret.
+func invalidClaim(format string, args ...any) error {
 	return fault.New(fault.AuthInvalid, "The ServiceJWT is not valid: "+format, args...)
 }
 
@@ -121,9 +121,9 @@ type unverified struct {
 	kid string
 }
 
-// parse reads what has to be known of a token before its signature can be judged: strictly, since what two readers
+// parseUnverified reads what has to be known of a token before its signature can be judged: strictly, since what two readers
 // take for different things must not come so far.
-func parse(token string) (u unverified, err error) {
+func parseUnverified(token string) (u unverified, err error) {
 	if len(token) > MaxToken {
 		return u, errors.New("it is too long")
 	}
@@ -146,7 +146,7 @@ func parse(token string) (u unverified, err error) {
 			return u, fmt.Errorf("part %d: %w", i+1, err)
 		}
 	}
-	if u.kid, err = judgeHeader(header); err != nil {
+	if u.kid, err = validateHeader(header); err != nil {
 		return u, err
 	}
 	var ok bool
@@ -164,7 +164,9 @@ func (m *members) object(b []byte) error {
 	return m.UnmarshalJSON(b)
 }
 
-func judgeHeader(h members) (kid string, err error) {
+// validateHeader takes the one algorithm and no header by which a token could say how it is to be verified (RFC 8725), and
+// returns the kid.
+func validateHeader(h members) (kid string, err error) {
 	for _, name := range forbidden {
 		if _, there := h[name]; there {
 			return "", fmt.Errorf("its header has %s", name)
@@ -187,9 +189,9 @@ func judgeHeader(h members) (kid string, err error) {
 	return kid, nil
 }
 
-// judge judges the claims of a token whose signature holds: first whether they are right at all, then whether they are
+// validateClaims judges the claims of a token whose signature holds: first whether they are right at all, then whether they are
 // still. It returns E_AUTH_INVALID and says what is wrong, or E_AUTH_EXPIRED.
-func judge(m members, audience string, now time.Time) (c Claims, err error) {
+func validateClaims(m members, audience string, now time.Time) (c Claims, err error) {
 	var subject, id, issued, expires bool
 	c.Issuer, _ = m.text("iss", maxCode)
 	c.Subject, subject = m.text("sub", maxSubject)
@@ -199,30 +201,31 @@ func judge(m members, audience string, now time.Time) (c Claims, err error) {
 	lifetime := c.ExpiresAt.Sub(iat)
 	switch {
 	case !subject:
-		return c, wrong("sub must be 1 to %d printable characters.", maxSubject)
+		return c, invalidClaim("sub must be 1 to %d printable characters.", maxSubject)
 	case !id:
-		return c, wrong("jti must be 1 to %d printable characters.", maxID)
+		return c, invalidClaim("jti must be 1 to %d printable characters.", maxID)
 	case !m.isFor(audience):
-		return c, wrong("aud must be %q, or a list with it.", audience)
+		return c, invalidClaim("aud must be %q, or a list with it.", audience)
 	case !issued || !expires:
-		return c, wrong("iat and exp must be whole numbers of seconds since 1970.")
+		return c, invalidClaim("iat and exp must be whole numbers of seconds since 1970.")
 	case lifetime <= 0 || lifetime > Lifetime:
-		return c, wrong("exp must be 1 to %d seconds after iat.", int(Lifetime.Seconds()))
+		return c, invalidClaim("exp must be 1 to %d seconds after iat.", int(Lifetime.Seconds()))
 	case iat.After(now.Add(skew)):
-		return c, wrong("iat is more than %d seconds in the future: set the clock.", int(skew.Seconds()))
+		return c, invalidClaim("iat is more than %d seconds in the future: set the clock.", int(skew.Seconds()))
 	}
 	if _, there := m["nbf"]; there {
 		if nbf, ok := m.second("nbf"); !ok || nbf.After(now.Add(skew)) {
-			return c, wrong("nbf must be a whole number of seconds since 1970, at most %d seconds in the future.", int(skew.Seconds()))
+			return c, invalidClaim("nbf must be a whole number of seconds since 1970, at most %d seconds in the future.", int(skew.Seconds()))
 		}
 	}
 	if !now.Before(c.ExpiresAt) {
-		return c, expired()
+		return c, expiredToken()
 	}
 	return c, nil
 }
 
-func expired() error {
+// expiredToken is E_AUTH_EXPIRED: the one refusal that tells a client to make a new token and no more.
+func expiredToken() error {
 	return fault.New(fault.AuthExpired, "The ServiceJWT has expired: make a new one for each call, of at most %d seconds.",
 		int(Lifetime.Seconds()))
 }

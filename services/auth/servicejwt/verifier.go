@@ -13,24 +13,13 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/services/auth/apps"
-)
-
-// Link is what is known of a Hub user's account that is linked to a user of an app.
-type Link struct {
-	ID, HubUser, Status string
-	Scopes              []string
-}
-
-// The states of a link.
-const (
-	linkActive  = "ACTIVE"
-	linkPending = "PENDING"
+	"hub.internal/services/auth/links"
 )
 
 // Links knows the links of apps' users to Hub's.
 type Links interface {
 	// Link returns the link of a user of an app that was not revoked.
-	Link(ctx context.Context, service, externalUser string) (Link, bool, error)
+	Link(ctx context.Context, service, externalUser string) (links.Link, bool, error)
 	// Invite makes the address at which a user links their account, with these scopes, and says until when it is good.
 	Invite(service, externalUser string, scopes []string) (url string, expires time.Time, err error)
 }
@@ -39,9 +28,9 @@ type Links interface {
 type Store interface {
 	// Keyring returns an app and its at most two secrets of the kind that are good at a moment; E_NOT_FOUND for no app.
 	Keyring(ctx context.Context, code string, kind apps.Kind, at time.Time) (apps.App, []apps.SealedSecret, error)
-	// Burn uses up the token of an app that has this id, and tells whether it had not been used before. Of several that
+	// MarkUsed uses up the token of an app that has this id, and tells whether it had not been used before. Of several that
 	// use it at once, one is told so.
-	Burn(ctx context.Context, code string, jti [sha256.Size]byte, exp time.Time) (fresh bool, err error)
+	MarkUsed(ctx context.Context, code string, jti [sha256.Size]byte, exp time.Time) (fresh bool, err error)
 	// Sweep forgets the tokens that expired before a moment.
 	Sweep(ctx context.Context, before time.Time) error
 }
@@ -96,9 +85,9 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Verified, error) {
 	if v.Sealer == nil {
 		return Verified{}, errors.New("no ServiceJWT can be verified: HUB_SECRETS_KEYSET is not set")
 	}
-	u, err := parse(token)
+	u, err := parseUnverified(token)
 	if err != nil {
-		return Verified{}, invalid(err)
+		return Verified{}, invalidToken(err)
 	}
 	now := v.Now()
 	app, held, err := v.Store.Keyring(ctx, u.issuer, apps.Signing, now)
@@ -114,9 +103,9 @@ func (v *Verifier) Verify(ctx context.Context, token string) (Verified, error) {
 		if app.Status == apps.Revoked {
 			return Verified{}, fault.New(fault.AuthRevoked, "The app is revoked.")
 		}
-		return Verified{}, invalid(err)
+		return Verified{}, invalidToken(err)
 	}
-	c, err := judge(claims, v.Audience, now)
+	c, err := validateClaims(claims, v.Audience, now)
 	return Verified{c, app}, err
 }
 
@@ -164,7 +153,7 @@ func (v *Verifier) Admit(ctx context.Context, c Claims, linked bool) (Admission,
 	now := v.Now()
 	switch {
 	case !now.Before(c.ExpiresAt):
-		return Admission{}, expired()
+		return Admission{}, expiredToken()
 	case c.Issuer == "" || c.Subject == "" || c.ID == "" || c.ExpiresAt.After(now.Add(Lifetime+2*skew)):
 		return Admission{}, fault.New(fault.Validation, "These are not the claims of a token that was verified.")
 	}
@@ -175,29 +164,30 @@ func (v *Verifier) Admit(ctx context.Context, c Claims, linked bool) (Admission,
 	if app.Status != apps.Active {
 		return Admission{}, fault.New(fault.AuthRevoked, "The app is %s.", app.Status)
 	}
-	fresh, err := v.Store.Burn(ctx, c.Issuer, sha256.Sum256([]byte(c.ID)), c.ExpiresAt)
+	fresh, err := v.Store.MarkUsed(ctx, c.Issuer, sha256.Sum256([]byte(c.ID)), c.ExpiresAt)
 	switch {
 	case err != nil:
 		return Admission{}, err
 	case !fresh:
-		return Admission{}, wrong("its jti was used before. Make a new token for each call, and for each try of one.")
+		return Admission{}, invalidClaim("its jti was used before. Make a new token for each call, and for each try of one.")
 	case !linked:
 		return Admission{}, nil
 	}
 	return v.link(ctx, app, c.Subject)
 }
 
+// link tells whose account a user of an app acts for, or where it is to be linked.
 func (v *Verifier) link(ctx context.Context, app apps.App, subject string) (a Admission, err error) {
 	l, found, err := v.Links.Link(ctx, app.Code, subject)
 	switch {
 	case err != nil:
 		return a, err
-	case found && l.Status == linkActive:
+	case found && l.Status == links.Active:
 		a.HubUser, a.Scopes = l.HubUser, l.Scopes
-		if slices.ContainsFunc(app.Scopes, func(s string) bool { return !slices.Contains(l.Scopes, s) }) {
+		if !l.Covers(app.Scopes) {
 			a.Reason = ScopeIncreased
 		}
-	case found && l.Status == linkPending:
+	case found && l.Status == links.Pending:
 		a.Reason = Pending
 	default:
 		a.Reason = NotLinked

@@ -26,6 +26,7 @@ import (
 	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/seal"
 	"hub.internal/services/auth/apps"
+	"hub.internal/services/auth/links"
 	"hub.internal/services/auth/postgres"
 	"hub.internal/services/auth/servicejwt"
 )
@@ -46,13 +47,26 @@ func (c *counting) Open(sealed []byte, name string) (string, error) {
 // tickets are links of the store, with addresses that can be read.
 type tickets struct{ *postgres.Store }
 
-func (l tickets) Link(ctx context.Context, service, externalUser string) (servicejwt.Link, bool, error) {
-	found, ok, err := l.LinkOf(ctx, service, externalUser)
-	return servicejwt.Link{ID: found.ID, HubUser: found.HubUser, Status: string(found.Status), Scopes: found.Scopes}, ok, err
+func (l tickets) Link(ctx context.Context, service, externalUser string) (links.Link, bool, error) {
+	return l.LinkOf(ctx, service, externalUser)
 }
 
 func (tickets) Invite(service, externalUser string, scopes []string) (string, time.Time, error) {
-	return fmt.Sprintf("https://hub.example/connect?t=%s.%s.%d", service, externalUser, len(scopes)), time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC), nil
+	return fmt.Sprintf(
+			"https://hub.example/connect?t=%s.%s.%d",
+			service,
+			externalUser,
+			len(scopes),
+		), time.Date(
+			2030,
+			1,
+			1,
+			0,
+			0,
+			0,
+			0,
+			time.UTC,
+		), nil
 }
 
 // office is a verifier on a store of its own, with an app that may read and write, and its secret.
@@ -88,7 +102,10 @@ func newOffice(t *testing.T) *office {
 	t.Cleanup(func() { _ = o.owner.Close(context.Background()) })
 	o.Verifier = o.verifier(t, o.store)
 	o.apps = apps.New(apps.Config{Store: o.store, Sealer: box, Now: o.clock.Now})
-	o.ctx = caller.With(t.Context(), caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: "ada@example.com", Email: "ada@example.com"})
+	o.ctx = caller.With(
+		t.Context(),
+		caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: "ada@example.com", Email: "ada@example.com"},
+	)
 	o.secret = o.open(t, "shop", "pay:read", "pay:write")
 	return o
 }
@@ -235,13 +252,15 @@ func TestHostileTokens(t *testing.T) {
 		{"a kid of a file", head(with("kid", "../../dev/null")), "E_AUTH_INVALID", true},
 		{"kid as a number", head(with("kid", 1)), "E_AUTH_INVALID", true},
 		{"an empty kid", head(with("kid", "")), "E_AUTH_INVALID", true},
-		{"the kid of a webhook secret", sign(o.secret.Webhook.Token.Reveal(), with("kid", o.secret.Webhook.ID), o.claims(nil)), "E_AUTH_INVALID", true},
+		{"the kid of a webhook secret", sign(o.secret.Webhook.Token.Reveal(), with("kid", o.secret.Webhook.ID), o.claims(nil)),
+			"E_AUTH_INVALID", true},
 		{"signed with a webhook secret", sign(o.secret.Webhook.Token.Reveal(), hs256, o.claims(nil)), "E_AUTH_INVALID", true},
 		{"signed with nothing", sign("", hs256, o.claims(nil)), "E_AUTH_INVALID", true},
 		{"signed with a part of the secret", sign(strings.TrimPrefix(key, "hss_"), hs256, o.claims(nil)), "E_AUTH_INVALID", true},
 		{"no signature", parts[0] + "." + parts[1] + ".", "E_AUTH_INVALID", true},
 		{"half a signature", token[:len(token)-20], "E_AUTH_INVALID", true},
-		{"other claims under the signature", parts[0] + "." + part(asJSON(o.claims(map[string]any{"sub": "u-78"}))) + "." + parts[2], "E_AUTH_INVALID", true},
+		{"other claims under the signature", parts[0] + "." + part(asJSON(o.claims(map[string]any{"sub": "u-78"}))) + "." + parts[2],
+			"E_AUTH_INVALID", true},
 		{"padding", token + "=", "E_AUTH_INVALID", true},
 		{"a signature written in another way", parts[0] + "." + parts[1] + "." + loose(parts[2]), "E_AUTH_INVALID", true},
 		{"a line break in the signature", parts[0] + "." + parts[1] + "." + parts[2][:9] + "\n" + parts[2][9:], "E_AUTH_INVALID", true},
@@ -283,7 +302,8 @@ func TestHostileTokens(t *testing.T) {
 		{"exp with a fraction", good(map[string]any{"exp": float64(now) + 60.5}), "E_AUTH_INVALID", false},
 		{"exp with an exponent", sign(key, hs256, strings.Replace(claimText, fmt.Sprint(now+300), "1.7685540e9", 1)), "E_AUTH_INVALID", false},
 		{"exp as a text", good(map[string]any{"exp": fmt.Sprint(now + 60)}), "E_AUTH_INVALID", false},
-		{"exp beyond 64 bits", sign(key, hs256, strings.Replace(claimText, fmt.Sprint(now+300), "99999999999999999999", 1)), "E_AUTH_INVALID", false},
+		{"exp beyond 64 bits", sign(key, hs256, strings.Replace(claimText, fmt.Sprint(now+300), "99999999999999999999", 1)), "E_AUTH_INVALID",
+			false},
 		{"exp in ten years", good(map[string]any{"exp": now + 10*365*86400}), "E_AUTH_INVALID", false},
 		{"exp one second too far", good(map[string]any{"exp": now + 301}), "E_AUTH_INVALID", false},
 		{"exp at iat", good(map[string]any{"exp": now}), "E_AUTH_INVALID", false},
@@ -298,7 +318,10 @@ func TestHostileTokens(t *testing.T) {
 		{"over at this moment", good(map[string]any{"iat": now - 300, "exp": now}), "E_AUTH_EXPIRED", false},
 	} {
 		v, err := o.Verify(o.ctx, c.token)
-		if f := fault.From(err); code(err) != c.code || c.blind && (f.Message != generic || f.Details != nil) || !c.blind && f.Message == generic {
+		if f := fault.From(
+			err,
+		); code(err) != c.code || c.blind && (f.Message != generic || f.Details != nil) ||
+			!c.blind && f.Message == generic {
 			t.Errorf("%s: %v %+v", c.name, err, v.Claims)
 		}
 	}
@@ -328,11 +351,14 @@ func TestGoodTokens(t *testing.T) {
 		"iat in 30 seconds":     sign(key, hs256, o.claims(map[string]any{"iat": now + 30, "exp": now + 330})),
 		"nbf in 30 seconds":     sign(key, hs256, o.claims(map[string]any{"nbf": now + 30})),
 		"a second is left":      sign(key, hs256, o.claims(map[string]any{"iat": now - 299, "exp": now + 1})),
-		"more claims":           sign(key, hs256, o.claims(map[string]any{"ISS": "other", "scope": "admin:write", "nested": map[string]any{"exp": 1}})),
-		"spaces":                sign(key, hs256, " "+string(asJSON(o.claims(nil)))+"\n"),
+		"more claims": sign(key, hs256, o.claims(map[string]any{"ISS": "other", "scope": "admin:write",
+			"nested": map[string]any{"exp": 1}})),
+		"spaces": sign(key, hs256, " "+string(asJSON(o.claims(nil)))+"\n"),
 	} {
 		v, err := o.Verify(o.ctx, token)
-		if err != nil || v.Issuer != "shop" || v.Subject != "u-77" || v.ID != "j-1" || v.App.Code != "shop" || v.App.Status != apps.Active || len(v.App.Scopes) != 2 {
+		if err != nil || v.Issuer != "shop" || v.Subject != "u-77" || v.ID != "j-1" || v.App.Code != "shop" ||
+			v.App.Status != apps.Active ||
+			len(v.App.Scopes) != 2 {
 			t.Errorf("%s: %+v %v", name, v, err)
 		}
 	}
@@ -365,7 +391,8 @@ func TestAnUnknownAppCostsWhatAKnownOneDoes(t *testing.T) {
 		return sign("no secret", h, o.claims(map[string]any{"iss": iss}))
 	}
 	for name, token := range map[string]string{
-		"unknown": bad("nobody", ""), "unknown with a kid": bad("nobody", o.secret.ID), "one secret": bad("shop", ""), "its kid": bad("shop", o.secret.ID),
+		"unknown": bad("nobody", ""), "unknown with a kid": bad("nobody", o.secret.ID), "one secret": bad("shop", ""),
+		"its kid":     bad("shop", o.secret.ID),
 		"a wrong kid": bad("shop", "s_x"), "two secrets": bad("two", ""), "no secret": bad("bare", ""),
 	} {
 		before := o.box.opened.Load()
@@ -461,8 +488,16 @@ func (o *office) link(t *testing.T, app, external, status string, scopes ...stri
 	_, err := o.owner.Exec(t.Context(), `INSERT INTO auth.users (id, email, name, roles, password_hash, created_by, created_at)
 		VALUES ('usr_1', 'ada@example.com', 'Ada', '{}', '', 'test', now()) ON CONFLICT DO NOTHING`)
 	if err == nil {
-		_, err = o.owner.Exec(t.Context(), `INSERT INTO auth.identity_links (id, service_code, external_user_id, hub_user_id, scopes, consent_version, status, linked_at, ip, ua)
-			VALUES ($1, $2, $3, 'usr_1', $4, 1, $5, now(), '', '')`, "lnk_"+app+external, app, external, scopes, status)
+		_, err = o.owner.Exec(
+			t.Context(),
+			`INSERT INTO auth.identity_links (id, service_code, external_user_id, hub_user_id, scopes, consent_version, status, linked_at, ip, ua)
+			VALUES ($1, $2, $3, 'usr_1', $4, 1, $5, now(), '', '')`,
+			"lnk_"+app+external,
+			app,
+			external,
+			scopes,
+			status,
+		)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -482,14 +517,16 @@ func TestAdmissionTellsForWhom(t *testing.T) {
 	for sub, want := range map[string]servicejwt.Admission{
 		"all":     {HubUser: "usr_1", Scopes: []string{"pay:read", "pay:write"}},
 		"some":    {HubUser: "usr_1", Scopes: []string{"pay:read"}, Reason: servicejwt.ScopeIncreased},
-		"waiting": {Reason: servicejwt.Pending}, "gone": {Reason: servicejwt.NotLinked}, "theirs": {Reason: servicejwt.NotLinked}, "ALL": {Reason: servicejwt.NotLinked},
+		"waiting": {Reason: servicejwt.Pending}, "gone": {Reason: servicejwt.NotLinked}, "theirs": {Reason: servicejwt.NotLinked},
+		"ALL": {Reason: servicejwt.NotLinked},
 	} {
 		n++
 		c := servicejwt.Claims{Issuer: "shop", Subject: sub, ID: fmt.Sprint(n), ExpiresAt: o.clock.Now().Add(time.Minute)}
 		got, err := o.Admit(o.ctx, c, true)
 		url := got.URL
 		got.URL, got.ExpiresAt = "", time.Time{}
-		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) || err != nil || (url == "") != (want.Reason == "") || url != "" && !strings.Contains(url, "t=shop."+sub+".2") {
+		if fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) || err != nil || (url == "") != (want.Reason == "") ||
+			url != "" && !strings.Contains(url, "t=shop."+sub+".2") {
 			t.Errorf("%s: %+v at %q, %v", sub, got, url, err)
 		}
 		c.ID += "-unlinked"
@@ -619,7 +656,8 @@ func FuzzVerify(f *testing.F) {
 		f.Fatal(err)
 	}
 	claims := `{"iss":"shop","sub":"u","aud":"hub","iat":1,"exp":2,"jti":"j"}`
-	for _, seed := range []string{"", "..", "a.b.c", sign("k", hs256, claims), sign("k", `{"alg":"none"}`, claims), sign("k", hs256, `{"iss":1}`), sign("k", `{"alg":"HS256","alg":"HS256"}`, claims)} {
+	for _, seed := range []string{"", "..", "a.b.c", sign("k", hs256, claims), sign("k", `{"alg":"none"}`, claims),
+		sign("k", hs256, `{"iss":1}`), sign("k", `{"alg":"HS256","alg":"HS256"}`, claims)} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, token string) {
@@ -632,7 +670,8 @@ func FuzzVerify(f *testing.F) {
 
 // FuzzJudge gives claims that are signed: none is taken that breaks a rule, by a reader of its own.
 func FuzzJudge(f *testing.F) {
-	for _, seed := range []string{`{"iss":"shop","sub":"u","aud":"hub","iat":1768467600,"exp":1768467700,"jti":"j"}`, `{"exp":1e9}`, `{"aud":["hub"]}`, `{`, `[]`, `{"sub":"\ud800"}`} {
+	for _, seed := range []string{`{"iss":"shop","sub":"u","aud":"hub","iat":1768467600,"exp":1768467700,"jti":"j"}`, `{"exp":1e9}`,
+		`{"aud":["hub"]}`, `{`, `[]`, `{"sub":"\ud800"}`} {
 		f.Add(seed)
 	}
 	now := time.Unix(1768467650, 0)
@@ -641,7 +680,8 @@ func FuzzJudge(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c.Subject == "" || len([]rune(c.Subject)) > 200 || c.ID == "" || !now.Before(c.ExpiresAt) || c.ExpiresAt.After(now.Add(330*time.Second)) {
+		if c.Subject == "" || len([]rune(c.Subject)) > 200 || c.ID == "" || !now.Before(c.ExpiresAt) ||
+			c.ExpiresAt.After(now.Add(330*time.Second)) {
 			t.Errorf("%q: %+v", text, c)
 		}
 	})

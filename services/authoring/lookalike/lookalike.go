@@ -186,6 +186,7 @@ func words(name string) []string {
 // folded is a name without what people write differently.
 func folded(name string) string { return strings.Join(words(name), "") }
 
+// alphanumeric tells letters and digits of ASCII.
 func alphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c >= utf8.RuneSelf
 }

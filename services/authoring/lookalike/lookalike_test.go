@@ -12,16 +12,19 @@ import (
 func TestFind(t *testing.T) {
 	keys := []string{"brand", "last_offer", "행사명"}
 	for text, want := range map[string]string{
-		"Dear {name}, {{toName}} {{context.brand}}":                 "{name}→{{toName}}",
-		"Dear ${firstName} of {company}":                            "${firstName}→{{toName}} {company}→{{context.company}}",
-		"{ name }{name}":                                            "{ name }→{{toName}} {name}→{{toName}}",
-		"{Brand} {lastOffer}":                                       "{Brand}→{{context.brand}} {lastOffer}→{{context.last_offer}}",
-		"{context.brand} {0} {이름}님 [행사명]":                           "{context.brand}→{{context.brand}} {0}→{{context.KEY}} {이름}→{{toName}} [행사명]→{{context.행사명}}",
-		"[Name] [First Name] [Your Company] [[email]]":              "[Name]→{{toName}} [First Name]→{{toName}} [Your Company]→{{context.Your_Company}} [[email]]→{{toEmail}}",
-		"*|FNAME|* %(name)s %name% %%email%% <%= name %> <<brand>>": "*|FNAME|*→{{toName}} %(name)s→{{toName}} %name%→{{toName}} %%email%%→{{toEmail}} <%= name %>→{{toName}} <<brand>>→{{context.brand}}",
-		"Dear %s, <Your Name>":                                      "%s→{{context.KEY}} <Your Name>→{{toName}}",
-		"{% if x %}a{% endif %}":                                    "{% if x %}→ {% endif %}→",
-		"#{name} {{{toName}}}":                                      "#{name}→{{toName}}",
+		"Dear {name}, {{toName}} {{context.brand}}": "{name}→{{toName}}",
+		"Dear ${firstName} of {company}":            "${firstName}→{{toName}} {company}→{{context.company}}",
+		"{ name }{name}":                            "{ name }→{{toName}} {name}→{{toName}}",
+		"{Brand} {lastOffer}":                       "{Brand}→{{context.brand}} {lastOffer}→{{context.last_offer}}",
+		"{context.brand} {0} {이름}님 [행사명]": "{context.brand}→{{context.brand}} {0}→{{context.KEY}} " +
+			"{이름}→{{toName}} [행사명]→{{context.행사명}}",
+		"[Name] [First Name] [Your Company] [[email]]": "[Name]→{{toName}} [First Name]→{{toName}} [Your " +
+			"Company]→{{context.Your_Company}} [[email]]→{{toEmail}}",
+		"*|FNAME|* %(name)s %name% %%email%% <%= name %> <<brand>>": "*|FNAME|*→{{toName}} %(name)s→{{toName}} %name%→{{toName}} " +
+			"%%email%%→{{toEmail}} <%= name %>→{{toName}} <<brand>>→{{context.brand}}",
+		"Dear %s, <Your Name>":   "%s→{{context.KEY}} <Your Name>→{{toName}}",
+		"{% if x %}a{% endif %}": "{% if x %}→ {% endif %}→",
+		"#{name} {{{toName}}}":   "#{name}→{{toName}}",
 		"[광고] [한빛] [YouTube] [1] [sic] [iPhone 17] [Event] [link](https://x.example/{id})": "{id}→{{context.id}}",
 		"p{color:red} .a{} { } {} [] {\"a\":1} {a\nb} {a;b} 100% of 5% [name](https://x)":  "",
 		"https://x.example/%EC%9D%B4%EB%A6%84?a=%name 100%s %sale":                         "",

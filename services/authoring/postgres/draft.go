@@ -8,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"hub.internal/pkg/fault"
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
@@ -54,6 +53,7 @@ type draftRow struct {
 	Rejections      authoring.Rejections
 }
 
+// draft puts the parts of a row, which pgx fills by their columns' names, into the domain's form.
 func (r draftRow) draft() authoring.Draft {
 	r.Draft.Origin = r.Origin
 	r.Progress = authoring.Progress{Version: r.ProgressVersion, Decisions: r.Decisions, Delivery: r.Delivery,
@@ -65,7 +65,7 @@ func (r draftRow) draft() authoring.Draft {
 func draft(ctx context.Context, q postgres.Querier, id authoring.ID, lock string) (authoring.Draft, error) {
 	row, err := postgres.One(ctx, q, pgx.RowToStructByNameLax[draftRow], oneDraft+lock, int64(id))
 	if errors.Is(err, pgx.ErrNoRows) {
-		return authoring.Draft{}, authoring.Missing("draft", id)
+		return authoring.Draft{}, authoring.NotFound("draft", id)
 	}
 	return row.draft(), err
 }
@@ -137,76 +137,68 @@ func (s *Store) DraftRecipients(ctx context.Context, id authoring.ID, after, lim
 	return list, explain(err)
 }
 
-// Transition changes a draft's status, once for the operation.
+// Transition stores what the domain says that a transition does to a draft.
 func (s *Store) Transition(ctx context.Context, id authoring.ID, t authoring.Transition, by authoring.Origin,
-	at time.Time) (done authoring.Transitioned, err error) {
+	at time.Time) (done authoring.StatusChange, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		// The lock lets one transition of a draft follow the other, and the same operation find itself.
 		d, err := draft(ctx, tx, id, ` FOR UPDATE OF d`)
 		if err != nil {
 			return err
 		}
-		var earlier int64
-		err = tx.QueryRow(ctx, `SELECT draft_id, from_status, to_status, queued_at, at FROM authoring.draft_transitions
-			WHERE operation_id = $1`, t.Operation).Scan(&earlier, &done.From, &done.To, &done.QueuedAt, &done.At)
-		if err == nil {
-			done.Replayed = true
-			if earlier != int64(id) || done.To != t.To || !slices.Contains(t.From, done.From) {
-				return reused(t.Operation)
-			}
-			return nil
-		}
-		if !errors.Is(err, pgx.ErrNoRows) {
-			return err
-		}
-		next, err := d.Apply(t)
+		before, err := statusChange(ctx, tx, t.Operation)
 		if err != nil {
 			return err
 		}
-		done = authoring.Transitioned{From: d.Status, To: next.Status, QueuedAt: next.QueuedAt, At: at}
+		if done, err = d.Change(t, before, at); err != nil || done.Replayed {
+			return err
+		}
 		_, err = tx.Exec(ctx, `UPDATE authoring.drafts SET status = $2, queued_at = $3 WHERE id = $1`,
-			int64(id), string(next.Status), next.QueuedAt)
+			int64(id), string(done.To), done.QueuedAt)
 		if err != nil {
 			return err
 		}
 		_, err = tx.Exec(ctx, `INSERT INTO authoring.draft_transitions
 			(operation_id, draft_id, from_status, to_status, queued_at, at, service, external_user_id, credential_id, hub_user)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, t.Operation, int64(id), string(done.From), string(done.To), done.QueuedAt, at,
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`, t.Operation, int64(id), string(done.From), string(done.To), done.QueuedAt, done.At,
 			by.Service, by.ExternalUserID, by.CredentialID, by.HubUser)
-		if postgres.IsUnique(err, "draft_transitions_pkey") { // another draft's, at the same moment
-			return reused(t.Operation)
+		if postgres.IsUnique(err, "draft_transitions_pkey") { // of another draft, which this lock does not hold up
+			return authoring.OperationReused(t.Operation)
 		}
 		return err
 	})
 	if err != nil {
-		return authoring.Transitioned{}, explain(err)
+		return authoring.StatusChange{}, explain(err)
 	}
 	return done, nil
 }
 
-func reused(operation string) error {
-	return fault.New(fault.Idempotency, "The operation_id %q was used before for another transition.", operation)
+// statusChange is what an operation has done before; nil when it has not.
+func statusChange(ctx context.Context, tx pgx.Tx, operation string) (*authoring.StatusChange, error) {
+	var c authoring.StatusChange
+	err := tx.QueryRow(ctx, `SELECT draft_id, from_status, to_status, queued_at, at FROM authoring.draft_transitions
+		WHERE operation_id = $1`, operation).Scan(&c.DraftID, &c.From, &c.To, &c.QueuedAt, &c.At)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	return &c, err
 }
 
-// SetProgress keeps the counters unless newer ones are there.
-func (s *Store) SetProgress(ctx context.Context, id authoring.ID, p authoring.Progress,
-	check func(authoring.Draft) error) (now authoring.Progress, err error) {
+// SetProgress stores what the domain says that new counters change of a draft.
+func (s *Store) SetProgress(ctx context.Context, id authoring.ID, p authoring.Progress) (now authoring.Progress, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		d, err := draft(ctx, tx, id, ` FOR NO KEY UPDATE OF d`)
 		if err != nil {
 			return err
 		}
-		if err := check(d); err != nil {
+		var changed bool
+		if now, changed, err = d.Count(p); err != nil || !changed {
 			return err
 		}
-		if now = d.Progress; now.Version >= p.Version {
-			return nil
-		}
-		now = p
 		_, err = tx.Exec(ctx, `UPDATE authoring.drafts SET progress_version = $2, pending = $3, approved = $4, rejected = $5,
-			sent = $6, failed = $7, suppressed = $8, rejections = coalesce($9::jsonb, '{}'), unknown = $10 WHERE id = $1`, int64(id), p.Version,
-			p.Decisions.Pending, p.Decisions.Approved, p.Decisions.Rejected, p.Delivery.Sent, p.Delivery.Failed, p.Delivery.Suppressed,
-			p.Rejections, p.Delivery.Unknown)
+			sent = $6, failed = $7, suppressed = $8, rejections = coalesce($9::jsonb, '{}'), unknown = $10 WHERE id = $1`, int64(id), now.Version,
+			now.Decisions.Pending, now.Decisions.Approved, now.Decisions.Rejected, now.Delivery.Sent, now.Delivery.Failed,
+			now.Delivery.Suppressed, now.Rejections, now.Delivery.Unknown)
 		return err
 	})
 	return now, explain(err)

@@ -21,8 +21,8 @@ func (s *statement) arg(v any) string {
 	return "$" + strconv.Itoa(len(s.args))
 }
 
-// found is the condition of a search behind an AND.
-func (s *statement) found(search string) string {
+// searchCondition is the condition of a search behind an AND.
+func (s *statement) searchCondition(search string) string {
 	if search == "" {
 		return ""
 	}
@@ -33,8 +33,8 @@ func (s *statement) found(search string) string {
 		` OR d.segment_id IN (SELECT id FROM authoring.segments WHERE name ILIKE ` + pattern + `))`
 }
 
-// made is the condition of who made a draft.
-func (s *statement) made(makers []authoring.Maker) string {
+// makerCondition is the condition of who made a draft.
+func (s *statement) makerCondition(makers []authoring.Maker) string {
 	labels, users, externals := make([]string, len(makers)), make([]string, len(makers)), make([]string, len(makers))
 	for i, m := range makers {
 		labels[i], users[i], externals[i] = m.CreatedBy, m.HubUser, m.ExternalUserID
@@ -43,8 +43,8 @@ func (s *statement) made(makers []authoring.Maker) string {
 		s.arg(labels) + `::text[], ` + s.arg(users) + `::text[], ` + s.arg(externals) + `::text[]))`
 }
 
-// among is the condition of one of the statuses: a single one is in the order of an index.
-func (s *statement) among(statuses []authoring.Status) string {
+// statusCondition is the condition of one of the statuses: a single one is in the order of an index.
+func (s *statement) statusCondition(statuses []authoring.Status) string {
 	if len(statuses) == 1 {
 		return `d.status = ` + s.arg(string(statuses[0]))
 	}
@@ -85,9 +85,9 @@ func listDrafts(f authoring.DraftFilter) (string, []any) {
 			where += ` AND d.id < ` + last
 		}
 	}
-	where += s.found(f.Search)
+	where += s.searchCondition(f.Search)
 	if f.Others && len(f.Makers) > 0 {
-		where += ` AND NOT ` + s.made(f.Makers)
+		where += ` AND NOT ` + s.makerCondition(f.Makers)
 	}
 	limit := s.arg(f.Limit)
 	page := func(condition string) string {
@@ -95,7 +95,7 @@ func listDrafts(f authoring.DraftFilter) (string, []any) {
 	}
 	parts := page("true")
 	if len(f.Statuses) > 0 {
-		status := s.among(f.Statuses)
+		status := s.statusCondition(f.Statuses)
 		if ids, _, listed := ahead(f); len(ids) > 0 {
 			parts = page(status+` AND d.id <> ALL (`+s.arg(ids)+`::bigint[])`) + ` UNION ALL ` + page(`d.id = ANY (`+s.arg(listed)+`::bigint[])`)
 		} else {
@@ -116,9 +116,9 @@ func countDrafts(f authoring.DraftFilter) (string, []any) {
 	}
 	others := `count(*)`
 	if len(f.Makers) > 0 {
-		others = `count(*) FILTER (WHERE NOT ` + s.made(f.Makers) + `)`
+		others = `count(*) FILTER (WHERE NOT ` + s.makerCondition(f.Makers) + `)`
 	}
-	return `SELECT ` + status + `, count(*), ` + others + from + ` WHERE true` + s.found(f.Search) + ` GROUP BY 1`, s.args
+	return `SELECT ` + status + `, count(*), ` + others + from + ` WHERE true` + s.searchCondition(f.Search) + ` GROUP BY 1`, s.args
 }
 
 // Drafts returns a page of drafts.
@@ -127,6 +127,7 @@ func (s *Store) Drafts(ctx context.Context, f authoring.DraftFilter) ([]authorin
 	return list, explain(err)
 }
 
+// drafts reads a page within a transaction or without one.
 func drafts(ctx context.Context, q postgres.Querier, f authoring.DraftFilter) ([]authoring.Draft, error) {
 	sql, args := listDrafts(f)
 	rows, err := postgres.All(ctx, q, pgx.RowToStructByNameLax[draftRow], sql, args...)

@@ -13,14 +13,15 @@ import (
 	"hub.internal/services/authoring"
 )
 
-// few is how many targets go along with their segment in one statement, and small how many bytes their snapshots may have then;
+// inlineTargets is how many targets go along with their segment in one statement, and small how many bytes their snapshots may have then;
 // more go by COPY, which takes round trips of its own, and holds one of them at a time.
-const few, small = 100, 1 << 20
+const inlineTargets, small = 100, 1 << 20
 
 const insertSegment = `INSERT INTO authoring.segments (name, kind, description, created_by, created_at, target_count,
 		service, external_user_id, credential_id, hub_user)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id`
 
+// insertSmallSegment stores a segment and its few targets in one statement, so in one round trip.
 const insertSmallSegment = `WITH s AS (` + insertSegment + `),
 	t AS (INSERT INTO authoring.segment_targets (segment_id, position, external_id, snapshot, partner_id)
 		SELECT s.id, u.position - 1, u.external_id, u.snapshot::json, u.partner_id
@@ -34,9 +35,9 @@ func (s *Store) AddSegment(ctx context.Context, key write.Key, segment authoring
 		statement, args := insertSegment, []any{
 			segment.Name, string(segment.Kind), segment.Description, segment.CreatedBy, segment.CreatedAt, segment.TargetCount,
 			segment.Origin.Service, segment.Origin.ExternalUserID, segment.Origin.CredentialID, segment.Origin.HubUser}
-		together := segment.TargetCount <= few
+		together := segment.TargetCount <= inlineTargets
 		if together {
-			size, ids, snapshots, partners := 0, make([]int64, 0, few), make([]string, 0, few), make([]*int64, 0, few)
+			size, ids, snapshots, partners := 0, make([]int64, 0, inlineTargets), make([]string, 0, inlineTargets), make([]*int64, 0, inlineTargets)
 			for t, err := range targets {
 				if err != nil {
 					return 0, err
@@ -80,6 +81,7 @@ func copyRows[T any](ctx context.Context, tx pgx.Tx, table string, columns []str
 	return err
 }
 
+// segmentColumns are those of segmentRow.
 const segmentColumns = `id, name, kind, description, created_by, created_at, target_count,
 	service, external_user_id, credential_id, hub_user`
 
@@ -89,6 +91,7 @@ type segmentRow struct {
 	authoring.Origin
 }
 
+// segment puts the origin, whose columns stand beside the others, into the segment.
 func (r segmentRow) segment() authoring.Segment {
 	r.Segment.Origin = r.Origin
 	return r.Segment
@@ -99,21 +102,19 @@ func (s *Store) Segment(ctx context.Context, id authoring.ID) (authoring.Segment
 	row, err := postgres.One(ctx, s.pool, pgx.RowToStructByNameLax[segmentRow],
 		`SELECT `+segmentColumns+` FROM authoring.segments WHERE id = $1`, int64(id))
 	if errors.Is(err, pgx.ErrNoRows) {
-		return authoring.Segment{}, authoring.Missing("segment", id)
+		return authoring.Segment{}, authoring.NotFound("segment", id)
 	}
 	return row.segment(), explain(err)
 }
 
 const (
-	listSegments = `SELECT ` + segmentColumns + ` FROM authoring.segments
-		WHERE ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`
-	listSegmentsOfKind = `SELECT ` + segmentColumns + ` FROM authoring.segments
-		WHERE kind = $3 AND ($1::bigint IS NULL OR id < $1) ORDER BY id DESC LIMIT $2`
+	listSegments       = `SELECT ` + segmentColumns + ` FROM authoring.segments ORDER BY id DESC LIMIT $1`
+	listSegmentsOfKind = `SELECT ` + segmentColumns + ` FROM authoring.segments WHERE kind = $2 ORDER BY id DESC LIMIT $1`
 )
 
-// Segments returns the newest segments below an id.
-func (s *Store) Segments(ctx context.Context, kind authoring.Kind, below authoring.ID, limit int) ([]authoring.Segment, error) {
-	statement, args := listSegments, []any{nullable(below), limit}
+// Segments returns the newest segments of a kind; "" is any.
+func (s *Store) Segments(ctx context.Context, kind authoring.Kind, limit int) ([]authoring.Segment, error) {
+	statement, args := listSegments, []any{limit}
 	if kind != "" {
 		statement, args = listSegmentsOfKind, append(args, string(kind))
 	}
@@ -127,19 +128,19 @@ func (s *Store) Segments(ctx context.Context, kind authoring.Kind, below authori
 
 // Each of the two conditions is an index of its own.
 const (
-	strangersToPartners = `SELECT p.id, false FROM unnest($2::bigint[]) WITH ORDINALITY p (id, place)
+	outsideSegmentOfPartners = `SELECT p.id, false FROM unnest($2::bigint[]) WITH ORDINALITY p (id, place)
 		WHERE NOT EXISTS (SELECT FROM authoring.segment_targets t WHERE t.segment_id = $1 AND t.external_id = p.id) ORDER BY p.place`
-	strangersToOthers = `SELECT p.id, EXISTS (SELECT FROM authoring.segment_targets t WHERE t.segment_id = $1 AND t.external_id = p.id)
+	outsideSegmentOfOthers = `SELECT p.id, EXISTS (SELECT FROM authoring.segment_targets t WHERE t.segment_id = $1 AND t.external_id = p.id)
 		FROM unnest($2::bigint[]) WITH ORDINALITY p (id, place)
 		WHERE NOT EXISTS (SELECT FROM authoring.segment_targets t WHERE t.segment_id = $1 AND t.partner_id = p.id) ORDER BY p.place`
 )
 
-// Strangers returns those of the partners that a segment has nothing of.
-func (s *Store) Strangers(ctx context.Context, segment authoring.Segment, partners []int64) ([]authoring.Stranger, error) {
-	statement := strangersToPartners
+// OutsideSegment returns those of the partners that a segment has nothing of.
+func (s *Store) OutsideSegment(ctx context.Context, segment authoring.Segment, partners []int64) ([]authoring.OutsidePartner, error) {
+	statement := outsideSegmentOfPartners
 	if segment.Kind != authoring.Partner {
-		statement = strangersToOthers
+		statement = outsideSegmentOfOthers
 	}
-	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[authoring.Stranger], statement, int64(segment.ID), partners)
+	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[authoring.OutsidePartner], statement, int64(segment.ID), partners)
 	return list, explain(err)
 }

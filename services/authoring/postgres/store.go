@@ -44,8 +44,8 @@ func New(pool *postgres.Pool) *Store {
 // Keys are those of authoring's writes.
 func (s *Store) Keys() *write.Keys { return s.keys }
 
-// Answered returns the answer of an earlier call with the key, if there is one.
-func (s *Store) Answered(ctx context.Context, key write.Key) (tool.Result, bool, error) {
+// StoredAnswer returns the answer of an earlier call with the key, if there is one.
+func (s *Store) StoredAnswer(ctx context.Context, key write.Key) (tool.Result, bool, error) {
 	return s.keys.Stored(ctx, key)
 }
 
@@ -59,14 +59,6 @@ func (s *Store) once(ctx context.Context, key write.Key, record authoring.Record
 		}
 		return record(id)
 	})
-}
-
-// nullable is NULL for no id.
-func nullable(id authoring.ID) *int64 {
-	if id == 0 {
-		return nil
-	}
-	return new(int64(id))
 }
 
 // explain makes a fault of what the driver says.

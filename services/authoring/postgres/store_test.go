@@ -51,7 +51,14 @@ func key(name string) write.Key {
 }
 
 func record(id authoring.ID) (tool.Result, audit.Entry, error) {
-	return tool.Result{Head: tool.Head{Count: 1}, Data: []byte(`{"id":"` + id.String() + `"}`)}, audit.Entry{At: time.Now(), Tool: "create_segment", Outcome: audit.OK}, nil
+	return tool.Result{
+			Head: tool.Head{Count: 1},
+			Data: []byte(`{"id":"` + id.String() + `"}`),
+		}, audit.Entry{
+			At:      time.Now(),
+			Tool:    "create_segment",
+			Outcome: audit.OK,
+		}, nil
 }
 
 func numbered(n int, then error) authoring.SegmentTargets {
@@ -126,7 +133,14 @@ func TestBrokenSequenceLeavesNothing(t *testing.T) {
 	db := migrated(t)
 	s := open(t, db.URL("authoring"))
 	broken := errors.New("broken")
-	if _, err := s.AddSegment(t.Context(), key("k"), segment(5000), numbered(5000, broken), record); !errors.Is(err, broken) && (err == nil || !strings.Contains(err.Error(), "broken")) {
+	if _, err := s.AddSegment(
+		t.Context(),
+		key("k"),
+		segment(5000),
+		numbered(5000, broken),
+		record,
+	); !errors.Is(err, broken) &&
+		(err == nil || !strings.Contains(err.Error(), "broken")) {
 		t.Errorf("an error of ours: %v", err)
 	}
 	twice := func(yield func(authoring.SegmentTarget, error) bool) {
@@ -204,9 +218,12 @@ func TestPlans(t *testing.T) {
 		INSERT INTO authoring.segments (name, kind, created_at, target_count, service, external_user_id, credential_id, hub_user)
 			SELECT 'n', CASE n % 50 WHEN 0 THEN 'campaign' ELSE 'partner' END, now(), 1, '', '', '', '' FROM generate_series(1, 20000) n;
 		INSERT INTO authoring.segment_targets SELECT n, 0, n, '{}', CASE n % 50 WHEN 0 THEN n END FROM generate_series(1, 20000) n;
-		INSERT INTO authoring.drafts (name, status, segment_id, subject_template, body_template, created_at, target_count, pending, service, external_user_id, credential_id, hub_user, queued_at)
-			SELECT 'n', CASE n % 50 WHEN 0 THEN 'in_review' WHEN 1 THEN 'draft' ELSE 'sent' END, n, 's', 'b', now(), 3, 3, '', '', '', '', CASE n % 50 WHEN 1 THEN NULL ELSE now() - n * interval '1 minute' END FROM generate_series(1, 20000) n;
-		INSERT INTO authoring.draft_targets SELECT n, p, n, 'a@b.example', '', '', '', '{}' FROM generate_series(1, 20000) n, generate_series(0, 2) p;
+		INSERT INTO authoring.drafts (name, status, segment_id, subject_template, body_template, created_at, target_count, pending, service,
+			external_user_id, credential_id, hub_user, queued_at)
+			SELECT 'n', CASE n % 50 WHEN 0 THEN 'in_review' WHEN 1 THEN 'draft' ELSE 'sent' END, n, 's', 'b', now(), 3, 3, '', '', '', '',
+				CASE n % 50 WHEN 1 THEN NULL ELSE now() - n * interval '1 minute' END FROM generate_series(1, 20000) n;
+		INSERT INTO authoring.draft_targets SELECT n, p, n, 'a@b.example', '', '', '', '{}' FROM generate_series(1, 20000) n,
+			generate_series(0, 2) p;
 		ANALYZE authoring.segments, authoring.segment_targets, authoring.drafts, authoring.draft_targets`)
 	if err != nil {
 		t.Fatal(err)
@@ -222,14 +239,19 @@ func TestPlans(t *testing.T) {
 		}
 		review := []authoring.Status{authoring.InReview}
 		for name, c := range map[string]plan{
-			"segments": {postgres.ListSegments, []any{15000, 20}}, "segments of a kind": {postgres.ListSegmentsOfKind, []any{15000, 20, "campaign"}},
-			"strangers": {postgres.StrangersToPartners, []any{777, recipients}}, "strangers to campaigns": {postgres.StrangersToOthers, []any{800, recipients}},
-			"a draft": {postgres.OneDraft, []any{777}}, "targets": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{777, -1, 64}},
+			"segments": {postgres.ListSegments, []any{20}}, "segments of a kind": {postgres.ListSegmentsOfKind, []any{20, "campaign"}},
+			"outside a segment":                 {postgres.OutsideSegmentOfPartners, []any{777, recipients}},
+			"outside a segment of campaigns":    {postgres.OutsideSegmentOfOthers, []any{800, recipients}},
+			"a draft":                           {postgres.OneDraft, []any{777}},
+			"targets":                           {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{777, -1, 64}},
 			"targets of a segment of campaigns": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{800, -1, 64}},
-			"named targets":                     {postgres.SelectTargets + ` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`, []any{777, -1, 64, []int64{1, 2}}},
-			"drafts":                            planned(postgres.ListDrafts(authoring.DraftFilter{After: 15000, Limit: 20})), "drafts of a status": planned(postgres.ListDrafts(authoring.DraftFilter{Statuses: review, Limit: 20})),
+			"named targets": {postgres.SelectTargets + ` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`,
+				[]any{777, -1, 64, []int64{1, 2}}},
+			"drafts":             planned(postgres.ListDrafts(authoring.DraftFilter{After: 15000, Limit: 20})),
+			"drafts of a status": planned(postgres.ListDrafts(authoring.DraftFilter{Statuses: review, Limit: 20})),
 			"drafts of statuses": planned(postgres.ListDrafts(authoring.DraftFilter{Statuses: append(review, authoring.Drafted), Limit: 20})),
-			"drafts by the queue": planned(postgres.ListDrafts(authoring.DraftFilter{Statuses: review, ByQueue: true, After: 500, Limit: 20, Others: true, Makers: []authoring.Maker{{CreatedBy: "x"}},
+			"drafts by the queue": planned(postgres.ListDrafts(authoring.DraftFilter{Statuses: review, ByQueue: true, After: 500, Limit: 20,
+				Others: true, Makers: []authoring.Maker{{CreatedBy: "x"}},
 				Ahead: []authoring.StatusAhead{{DraftID: "7", Status: authoring.InReview}}})),
 		} {
 			plan := hubtest.Plan(t, role, c.sql, c.args...)
@@ -251,11 +273,15 @@ func TestPlanOfNews(t *testing.T) {
 			_, err := connect(t, db.SuperuserURL).Exec(t.Context(), `
 				ALTER TABLE authoring.segment_targets SET (autovacuum_enabled = false);
 				ALTER TABLE authoring.draft_targets SET (autovacuum_enabled = false);
-				INSERT INTO authoring.segments (name, kind, created_at, target_count, service, external_user_id, credential_id, hub_user) VALUES ('n', '`+kind+`', now(), 10000, '', '', '', '');
-				INSERT INTO authoring.segment_targets SELECT s.id, n, n, '{}', CASE s.kind WHEN 'brand' THEN n END FROM authoring.segments s, generate_series(0, 9999) n;
-				INSERT INTO authoring.drafts (name, status, segment_id, subject_template, body_template, created_at, target_count, pending, service, external_user_id, credential_id, hub_user)
+				INSERT INTO authoring.segments (name, kind, created_at, target_count, service, external_user_id, credential_id, hub_user)
+					VALUES ('n', '`+kind+`', now(), 10000, '', '', '', '');
+				INSERT INTO authoring.segment_targets SELECT s.id, n, n, '{}', CASE s.kind WHEN 'brand' THEN n END
+					FROM authoring.segments s, generate_series(0, 9999) n;
+				INSERT INTO authoring.drafts (name, status, segment_id, subject_template, body_template, created_at, target_count, pending,
+					service, external_user_id, credential_id, hub_user)
 					SELECT 'n', 'in_review', s.id, 's', 'b', now(), 10000, 10000, '', '', '', '' FROM authoring.segments s;
-				INSERT INTO authoring.draft_targets SELECT d.id, n, n, 'a@b.example', '', '', '', '{}' FROM authoring.drafts d, generate_series(0, 9999) n`)
+				INSERT INTO authoring.draft_targets SELECT d.id, n, n, 'a@b.example', '', '', '', '{}'
+					FROM authoring.drafts d, generate_series(0, 9999) n`)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -263,7 +289,15 @@ func TestPlanOfNews(t *testing.T) {
 			for i := range int64(20) {
 				page = append(page, 9980+i)
 			}
-			plan := hubtest.Plan(t, connect(t, db.URL("authoring")), postgres.SelectTargets+` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`, 1, -1, 64, page)
+			plan := hubtest.Plan(
+				t,
+				connect(t, db.URL("authoring")),
+				postgres.SelectTargets+` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`,
+				1,
+				-1,
+				64,
+				page,
+			)
 			// Each of the 20 targets finds its snapshot, and reads no other.
 			if !regexp.MustCompile(`segment_targets.* \(actual rows=1 loops=20\)`).MatchString(plan) {
 				t.Errorf("the plan is\n%s", plan)
@@ -289,10 +323,10 @@ func TestStoreStops(t *testing.T) {
 	if _, err := s.AddSegment(t.Context(), key("k2"), segment(3), numbered(3, nil), record); !fault.Is(err, fault.DB) {
 		t.Errorf("add: %v", err)
 	}
-	if _, _, err := s.Answered(t.Context(), key("k")); !fault.Is(err, fault.DB) {
+	if _, _, err := s.StoredAnswer(t.Context(), key("k")); !fault.Is(err, fault.DB) {
 		t.Errorf("answered: %v", err)
 	}
-	if _, err := s.Segments(t.Context(), "", 0, 20); !fault.Is(err, fault.DB) {
+	if _, err := s.Segments(t.Context(), "", 20); !fault.Is(err, fault.DB) {
 		t.Errorf("list: %v", err)
 	}
 	if _, err := s.Transition(t.Context(), 1, authoring.Transition{}, authoring.Origin{}, time.Now()); !fault.Is(err, fault.DB) {
@@ -302,7 +336,7 @@ func TestStoreStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	hubtest.Eventually(t, "ready again", func() bool { return s.Ready(t.Context()) == nil })
-	if a, found, err := s.Answered(t.Context(), key("k")); err != nil || !found || !a.Replayed || string(a.Data) != `{"id":"1"}` {
+	if a, found, err := s.StoredAnswer(t.Context(), key("k")); err != nil || !found || !a.Replayed || string(a.Data) != `{"id":"1"}` {
 		t.Errorf("after the crash: %+v, %t, %v", a, found, err)
 	}
 }

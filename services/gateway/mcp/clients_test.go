@@ -72,7 +72,13 @@ func findNode(cache string) (string, error) {
 		return "", err
 	}
 	var major, minor int
-	if _, err := fmt.Sscanf(string(out), "v%d.%d.", &major, &minor); err == nil && (major > leastMajor || major == leastMajor && minor >= leastMinor) {
+	if _, err := fmt.Sscanf(
+		string(out),
+		"v%d.%d.",
+		&major,
+		&minor,
+	); err == nil &&
+		(major > leastMajor || major == leastMajor && minor >= leastMinor) {
 		return exec.LookPath("node")
 	}
 	arch := map[string]string{"amd64": "x64"}[runtime.GOARCH]
@@ -82,7 +88,11 @@ func findNode(cache string) (string, error) {
 	name := "node-" + runtime.GOOS + "-" + arch
 	dir := filepath.Join(cache, "hub", name+"-"+nodeVersion)
 	err = install(dir, "install", func() error {
-		return os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"private":true,"dependencies":{"`+name+`":"`+nodeVersion+`"}}`), 0o644)
+		return os.WriteFile(
+			filepath.Join(dir, "package.json"),
+			[]byte(`{"private":true,"dependencies":{"`+name+`":"`+nodeVersion+`"}}`),
+			0o644,
+		)
 	})
 	return filepath.Join(dir, "node_modules", name, "bin", "node"), err
 }
@@ -103,7 +113,7 @@ func install(dir, how string, prepare func() error) error {
 }
 
 // front is one address for all gateways, which take turns.
-func (e *edge) front(t testing.TB) (address string, turns *atomic.Int64) {
+func (e *fixture) front(t testing.TB) (address string, turns *atomic.Int64) {
 	t.Helper()
 	turns = &atomic.Int64{}
 	server := httptest.NewServer(e.turns(t, "", turns))
@@ -112,7 +122,7 @@ func (e *edge) front(t testing.TB) (address string, turns *atomic.Int64) {
 }
 
 // turns passes requests to the gateways in turn, with the key for clients that have none.
-func (e *edge) turns(t testing.TB, key string, turns *atomic.Int64) http.Handler {
+func (e *fixture) turns(t testing.TB, key string, turns *atomic.Int64) http.Handler {
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		to, err := url.Parse(e.urls[int(turns.Add(1))%len(e.urls)])
 		if err != nil {
@@ -158,7 +168,7 @@ func TestTheOfficialClient(t *testing.T) {
 	for _, kind := range []string{"http", "stdio"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			e := newEdge(t)
+			e := newFixture(t)
 			address, turns := e.front(t)
 			args := []string{script, kind, address + mcp.Path, noSQL}
 			if kind == "stdio" {
@@ -200,12 +210,13 @@ var hub struct {
 	err  error
 }
 
-// buildHub builds the client for people, whose command mcp is the stdio transport.
+// buildHub builds the client (services/client), whose command mcp is the stdio transport.
 func buildHub(t testing.TB) string {
 	t.Helper()
 	hub.once.Do(func() {
 		hub.path = filepath.Join(hubtest.Root(t), ".hub", "test", "hub")
-		cmd := exec.Command("go", "build", "-o", hub.path, "hub.internal/services/gateway/cmd/hub")
+		cmd := exec.Command("go", "build", "-o", hub.path, "./cmd/hub")
+		cmd.Dir = filepath.Join(hubtest.Root(t), "services", "client") // its module builds alone, with the workspace and without
 		if out, err := cmd.CombinedOutput(); err != nil {
 			hub.err = fmt.Errorf("%w: %s", err, out)
 		}
@@ -220,7 +231,7 @@ func buildHub(t testing.TB) string {
 func TestTheInspector(t *testing.T) {
 	t.Parallel()
 	dir, node := installClients(t)
-	e := newEdge(t)
+	e := newFixture(t)
 	program := filepath.Join(dir, "node_modules", "@modelcontextprotocol", "inspector", "clients", "launcher", "build", "index.js")
 	address, _ := e.front(t)
 	hubProgram := buildHub(t)
@@ -228,7 +239,8 @@ func TestTheInspector(t *testing.T) {
 		"http":  {address + mcp.Path, "--transport", "http", "--header", "Authorization: Bearer " + allScopes},
 		"stdio": {"-e", "HUB_URL=" + address, "-e", "HUB_API_KEY=" + allScopes, hubProgram, "mcp"},
 	} {
-		for _, ask := range [][]string{{"--method", "tools/list"}, {"--method", "tools/call", "--tool-name", "get_brand", "--tool-arg", "brandId=1"}} {
+		for _, ask := range [][]string{{"--method", "tools/list"},
+			{"--method", "tools/call", "--tool-name", "get_brand", "--tool-arg", "brandId=1"}} {
 			cmd := exec.CommandContext(t.Context(), node, append(append([]string{program, "--cli"}, how...), ask...)...)
 			cmd.Dir, cmd.Env = dir, append(os.Environ(), "PATH="+filepath.Dir(node)+string(os.PathListSeparator)+os.Getenv("PATH"))
 			var stderr bytes.Buffer
@@ -247,14 +259,23 @@ func TestConformance(t *testing.T) {
 	dir, node := installClients(t)
 	server := httptest.NewUnstartedServer(nil)
 	front := "http://" + server.Listener.Addr().String()
-	e := newEdge(t, func(o *mcp.Options) { o.PublicURL = front })
+	e := newFixture(t, func(o *mcp.Options) { o.PublicURL = front })
 	server.Config.Handler = e.turns(t, allScopes, &atomic.Int64{})
 	server.Start()
 	t.Cleanup(server.Close)
 	passed := regexp.MustCompile(`Passed: (\d+)/(\d+), 0 failed`)
-	for _, scenario := range []string{"server-initialize", "ping", "tools-list", "resources-list", "prompts-list", "dns-rebinding-protection"} {
-		cmd := exec.CommandContext(t.Context(), node, filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
-			"server", "--url", front+mcp.Path, "--scenario", scenario)
+	for _, scenario := range []string{"server-initialize", "ping", "tools-list", "resources-list", "prompts-list",
+		"dns-rebinding-protection"} {
+		cmd := exec.CommandContext(
+			t.Context(),
+			node,
+			filepath.Join(dir, "node_modules", "@modelcontextprotocol", "conformance", "dist", "index.js"),
+			"server",
+			"--url",
+			front+mcp.Path,
+			"--scenario",
+			scenario,
+		)
 		cmd.Dir = t.TempDir()
 		out, err := cmd.CombinedOutput()
 		if m := passed.FindSubmatch(out); err != nil || m == nil || !bytes.Equal(m[1], m[2]) {

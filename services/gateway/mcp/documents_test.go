@@ -42,12 +42,24 @@ func section(t *testing.T, file, title string) string {
 	return part
 }
 
-// TestTheGuideConnects: each block of the section on MCP leads to the tools, with the address and the key of this test in the place of its own.
+// TestTheGuideConnects: each block of the section on MCP leads to the tools, with the address and the key of this test
+// in the place of its own.
 func TestTheGuideConnects(t *testing.T) {
 	t.Parallel()
 	section := section(t, "services/gateway/CLIENTS.md", "MCP")
-	e := newEdge(t)
-	ours := strings.NewReplacer("http://127.0.0.1:8080", e.urls[0], "crm_…", allScopes, "${env:HUB_API_KEY}", allScopes, "${input:hub-key}", allScopes, "/path/to/hub/bin/hub", buildHub(t))
+	e := newFixture(t)
+	ours := strings.NewReplacer(
+		"http://127.0.0.1:8080",
+		e.urls[0],
+		"crm_…",
+		allScopes,
+		"${env:HUB_API_KEY}",
+		allScopes,
+		"${input:hub-key}",
+		allScopes,
+		"/path/to/hub/bin/hub",
+		buildHub(t),
+	)
 	list := `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 	kinds := map[string]int{}
 	for _, b := range block.FindAllStringSubmatch(section, -1) {
@@ -94,7 +106,7 @@ func TestTheGuideConnects(t *testing.T) {
 // TestTheFirstCallRuns: the README's call in a shell, and a script without a library.
 func TestTheFirstCallRuns(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	for language, c := range map[string]struct{ file, title, program, option, want string }{
 		"sh":     {"README.md", "A first call", "sh", "-ec", `"tool":"search_brands","count":`},
 		"python": {"services/gateway/CLIENTS.md", "A script", "python3", "-c", "1 ['"},
@@ -122,7 +134,7 @@ func TestThePageOfDocsRuns(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("no curl here; the page's calls are run with it")
 	}
-	e := newEdge(t)
+	e := newFixture(t)
 	page := e.send(t, "GET", e.urls[0]+"/docs", "", "")
 	calls := regexp.MustCompile(`(?s)<pre id="([a-z_]+)-curl-([0-9]+)"[^>]*><code>(.*?)</code>`).FindAllStringSubmatch(page.body, -1)
 	if page.status != 200 || page.header.Get("Etag") == "" || len(calls) < len(e.catalog.Entries()) {
@@ -146,7 +158,7 @@ func TestThePageOfDocsRuns(t *testing.T) {
 }
 
 // script runs a block of the shell. Where it names claude, a stand-in hears how it was called.
-func script(t *testing.T, e *edge, text string) {
+func script(t *testing.T, e *fixture, text string) {
 	t.Helper()
 	if _, err := exec.LookPath("curl"); err != nil && strings.HasPrefix(text, "curl") {
 		t.Skip("no curl here")
@@ -206,15 +218,17 @@ func TestServerJSON(t *testing.T) {
 	if err := d.Decode(&server); err != nil || !jsontext.Value(b).IsValid() {
 		t.Fatal(err)
 	}
-	e := newEdge(t)
+	e := newFixture(t)
 	r := server.Remotes[0]
 	address := strings.ReplaceAll(r.URL, "{hub_url}", e.urls[0])
 	key := strings.ReplaceAll(r.Headers[0].Value, "{api_key}", allScopes)
 	a := e.send(t, "POST", address, "", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, r.Headers[0].Name, key)
 	switch {
 	case server.Version != service.Version, server.Schema != "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
-		!regexp.MustCompile(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`).MatchString(server.Name), len(server.Description) > 100, r.Type != "streamable-http",
-		!strings.HasSuffix(r.URL, mcp.Path), len(a.Result.Tools) != len(e.catalog.Entries()), !r.Variables["hub_url"].IsRequired, !r.Headers[0].Variables["api_key"].IsSecret:
+		!regexp.MustCompile(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`).MatchString(server.Name), len(server.Description) > 100,
+		r.Type != "streamable-http",
+		!strings.HasSuffix(r.URL, mcp.Path), len(a.Result.Tools) != len(e.catalog.Entries()), !r.Variables["hub_url"].IsRequired,
+		!r.Headers[0].Variables["api_key"].IsSecret:
 		t.Errorf("%s\n%d", b, a.status)
 	}
 }

@@ -19,15 +19,14 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote"
-	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/edge"
 )
 
 // exchange is one request, and what stands behind the words that the protocol is given for its parts.
 type exchange struct {
-	buffers   *buffers
-	first     *gateway.Call
+	first     *edge.Call
 	in        *http.Request
-	principal gateway.Principal
+	principal edge.Principal
 	refusal   error
 	batch     bool
 	messages  []*message
@@ -38,7 +37,7 @@ type exchange struct {
 
 	mu sync.Mutex
 	// calls are those that were made; data is what they are answered, by message.
-	calls []*gateway.Call
+	calls []*edge.Call
 	data  map[int]*payload
 	// status and out are the protocol's answer.
 	status int
@@ -50,8 +49,8 @@ type exchangeKey struct{}
 
 func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
-func newExchange(r *http.Request, c *gateway.Call, b *buffers) *exchange {
-	return &exchange{buffers: b, first: c, in: r, word: rand.Text(), data: map[int]*payload{}, header: http.Header{}}
+func newExchange(r *http.Request, c *edge.Call) *exchange {
+	return &exchange{first: c, in: r, word: rand.Text(), data: map[int]*payload{}, header: http.Header{}}
 }
 
 // read reads the body, of at most limit bytes, on the account of the caller.
@@ -81,7 +80,7 @@ func (x *exchange) request(ctx context.Context, r *http.Request) *http.Request {
 }
 
 // call makes the Call of a message.
-func (x *exchange) call(g *gateway.Gateway) *gateway.Call {
+func (x *exchange) call(g *edge.Gateway) *edge.Call {
 	c := x.first
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -120,7 +119,7 @@ func (x *exchange) collect(ctx context.Context, a *remote.Response) (p *payload,
 	if a.Length >= 0 { // as it is but for an owner that streams
 		if err = x.Hold(ctx, a.Length); err == nil {
 			if x.lasts && a.Length > atOnce {
-				return x.buffers.comes(a.Data, a.Length), nil
+				return &payload{kept: make([]byte, 0, a.Length), rest: a.Data}, nil
 			}
 			p.kept = make([]byte, a.Length)
 			_, err = io.ReadFull(a.Data, p.kept)
@@ -203,8 +202,12 @@ func (x *exchange) write(w http.ResponseWriter) {
 	if x.status != 0 {
 		w.WriteHeader(x.status)
 	}
-	if errors.Is(x.buffers.writeAll(w, parts, length), errCut) { // any other is of a reader that has gone
-		panic(http.ErrAbortHandler) // half an answer must not look whole
+	for _, p := range parts {
+		if err := p.write(w); errors.Is(err, errCut) {
+			panic(http.ErrAbortHandler) // half an answer must not look whole
+		} else if err != nil {
+			return // the reader has gone
+		}
 	}
 }
 

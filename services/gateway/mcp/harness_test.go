@@ -29,6 +29,9 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/catalog"
+	"hub.internal/services/gateway/console"
+	"hub.internal/services/gateway/edge"
 	"hub.internal/services/gateway/mcp"
 	"hub.internal/services/gateway/reference"
 )
@@ -48,9 +51,9 @@ var scopes = []string{"explore", "sql", "query", "author", "control", "admin:rea
 
 // edge is two gateways with the committed catalog before one owner of all tools, which answers each with the tool's
 // first example, and keeps the keys of writes.
-type edge struct {
+type fixture struct {
 	urls    []string
-	catalog *gateway.Catalog
+	catalog *catalog.Catalog
 
 	mu      sync.Mutex
 	entries []audit.Entry
@@ -63,15 +66,15 @@ type edge struct {
 	owner http.HandlerFunc
 }
 
-func (e *edge) Queue(entry audit.Entry) {
+func (e *fixture) Queue(entry audit.Entry) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.entries = append(e.entries, entry)
 }
 
-func newEdge(t testing.TB, options ...func(*mcp.Options)) *edge {
+func newFixture(t testing.TB, options ...func(*mcp.Options)) *fixture {
 	t.Helper()
-	e := &edge{written: map[string][]byte{}}
+	e := &fixture{written: map[string][]byte{}}
 	logger := slog.New(slog.DiscardHandler)
 	services := http.NewServeMux()
 	services.HandleFunc("POST /internal/tools/{name}", e.tool)
@@ -81,10 +84,10 @@ func newEdge(t testing.TB, options ...func(*mcp.Options)) *edge {
 	server := httptest.NewServer(services)
 	t.Cleanup(server.Close)
 	var err error
-	if e.catalog, err = gateway.LoadCatalog(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), logger); err != nil {
+	if e.catalog, err = catalog.Load(filepath.Join(hubtest.Root(t), "deploy", "catalog.json"), logger); err != nil {
 		t.Fatal(err)
 	}
-	clients := gateway.NewClients(func(name string) *remote.Client {
+	clients := catalog.NewClients(func(name string) *remote.Client {
 		return remote.New(remote.Options{Service: name, Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")},
 			Keys: callertest.Keys(t, caller.Gateway), Logger: logger, Patience: hubtest.Patience})
 	}, append(e.catalog.Owners(), "auth")...)
@@ -94,10 +97,16 @@ func newEdge(t testing.TB, options ...func(*mcp.Options)) *edge {
 		t.Fatal(err)
 	}
 	for range 2 {
-		g := &gateway.Gateway{Console: &gateway.Console{Pages: pages, Visitors: gateway.NewVisitors(nil, time.Now)},
-			Authenticators: map[string]gateway.Authenticator{tool.KeyCredential: gateway.APIKeys{Keys: gateway.NewKeyCache(gateway.AskAuth(clients.Client("auth")), time.Now)}},
-			Limiter:        gateway.NewMemory(hubtest.NewClock(time.Time{}).Now), Catalog: e.catalog,
-			Services: clients, Audit: e, Logger: logger, Failures: gateway.Rate{PerMinute: 10000, Burst: 10000},
+		g := &edge.Gateway{
+			Authenticators: map[string]edge.Authenticator{
+				tool.KeyCredential: edge.APIKeys{Keys: edge.NewKeyCache(edge.AskAuth(clients.Client("auth")), time.Now)},
+			},
+			Limiter:  edge.NewMemory(hubtest.NewClock(time.Time{}).Now),
+			Catalog:  e.catalog,
+			Services: clients,
+			Audit:    e,
+			Logger:   logger,
+			Failures: edge.Rate{PerMinute: 10000, Burst: 10000},
 		}
 		o := mcp.Options{Origins: []string{"https://inspector.example"}}
 		for _, change := range options {
@@ -108,11 +117,12 @@ func newEdge(t testing.TB, options ...func(*mcp.Options)) *edge {
 			t.Fatal(err)
 		}
 		mux := http.NewServeMux()
-		g.Routes(mux)
-		s.Routes(mux)
-		public := httptest.NewServer(mux)
-		t.Cleanup(public.Close)
-		e.urls = append(e.urls, public.URL)
+		public := gateway.Gateway{Gateway: g, MCP: s,
+			Console: &console.Console{Edge: g, Pages: pages, Visitors: console.NewVisitors(nil, time.Now)}}
+		public.Routes(mux)
+		listener := httptest.NewServer(mux)
+		t.Cleanup(listener.Close)
+		e.urls = append(e.urls, listener.URL)
 	}
 	return e
 }
@@ -121,7 +131,14 @@ func verify(_ context.Context, in struct {
 	Key string `json:"key"`
 }) (map[string]any, error) {
 	limits := map[string]int{"user_per_minute": 600000, "user_burst": 10000, "service_per_minute": 600000, "service_burst": 10000}
-	answer := map[string]any{"id": "ak_" + in.Key[4:5], "service": "svc", "scopes": scopes, "limits": limits, "status": "active", "expires_at": nil}
+	answer := map[string]any{
+		"id":         "ak_" + in.Key[4:5],
+		"service":    "svc",
+		"scopes":     scopes,
+		"limits":     limits,
+		"status":     "active",
+		"expires_at": nil,
+	}
 	switch in.Key {
 	case allScopes:
 	case readOnly:
@@ -141,7 +158,7 @@ func verify(_ context.Context, in struct {
 }
 
 // tool is every tool.
-func (e *edge) tool(w http.ResponseWriter, r *http.Request) {
+func (e *fixture) tool(w http.ResponseWriter, r *http.Request) {
 	input, _ := io.ReadAll(r.Body)
 	e.mu.Lock()
 	during, data, owner := e.during, e.data, e.owner
@@ -164,7 +181,12 @@ func (e *edge) tool(w http.ResponseWriter, r *http.Request) {
 	}
 	switch spec := e.catalog.Entry(r.PathValue("name")).Spec; {
 	case again && !bytes.Equal(before, input):
-		hop.WriteFault(r.Context(), slog.New(slog.DiscardHandler), w, fault.New(fault.Idempotency, "The key was used before with another input."))
+		hop.WriteFault(
+			r.Context(),
+			slog.New(slog.DiscardHandler),
+			w,
+			fault.New(fault.Idempotency, "The key was used before with another input."),
+		)
 		return
 	case data == nil:
 		data = spec.Examples[0].Data
@@ -178,7 +200,7 @@ func (e *edge) tool(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(data)
 }
 
-func (e *edge) last() http.Header {
+func (e *fixture) last() http.Header {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.seen[len(e.seen)-1]
@@ -237,12 +259,12 @@ func (a answer) code(t testing.TB) string {
 	return wire.Error.Data.Error.Code
 }
 
-func (e *edge) post(t testing.TB, url, key, body string, headers ...string) answer {
+func (e *fixture) post(t testing.TB, url, key, body string, headers ...string) answer {
 	t.Helper()
 	return e.send(t, http.MethodPost, url+mcp.Path, key, body, headers...)
 }
 
-func (e *edge) send(t testing.TB, method, url, key, body string, headers ...string) answer {
+func (e *fixture) send(t testing.TB, method, url, key, body string, headers ...string) answer {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
 	if err != nil {
@@ -279,5 +301,7 @@ func call(id int, name, arguments, meta string) string {
 	if meta == "" {
 		meta = "{}"
 	}
-	return `{"jsonrpc":"2.0","id":` + strconv.Itoa(id) + `,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `,"_meta":` + meta + `}}`
+	return `{"jsonrpc":"2.0","id":` + strconv.Itoa(
+		id,
+	) + `,"method":"tools/call","params":{"name":"` + name + `","arguments":` + arguments + `,"_meta":` + meta + `}}`
 }

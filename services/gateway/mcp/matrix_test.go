@@ -5,30 +5,45 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/http"
+	"os/exec"
 	"slices"
+	"sync"
 	"testing"
-
-	"hub.internal/services/gateway/mcp/stdio"
 )
 
 // program is `hub mcp` with a key.
 type program struct {
-	in    io.WriteCloser
-	out   *bufio.Scanner
-	ended chan error
+	in  io.WriteCloser
+	out *bufio.Scanner
+	// end closes the program's input and returns what it ended with.
+	end func() error
 }
 
+// newProgram starts `hub mcp`, which ends with the test.
 func newProgram(t testing.TB, url, key string) *program {
 	t.Helper()
-	inOf, in := io.Pipe()
-	out, outOf := io.Pipe()
-	b := &stdio.Bridge{URL: url, Key: key, Client: &http.Client{Transport: &http.Transport{}}, Log: slog.New(slog.DiscardHandler)}
-	p := &program{in: in, out: bufio.NewScanner(out), ended: make(chan error, 1)}
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), buildHub(t), "mcp")
+	cmd.Env = []string{"HUB_URL=" + url, "HUB_API_KEY=" + key, "HUB_CONFIG_DIR=" + dir, "HUB_CACHE_DIR=" + dir}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	end := sync.OnceValue(func() error {
+		in.Close()
+		return cmd.Wait()
+	})
+	t.Cleanup(func() { _ = end() }) // the test's end may have killed it
+	p := &program{in: in, out: bufio.NewScanner(out), end: end}
 	p.out.Buffer(nil, 64<<20)
-	go func() { p.ended <- b.Run(t.Context(), inOf, outOf); outOf.Close() }()
-	t.Cleanup(func() { in.Close(); b.Client.CloseIdleConnections() })
 	return p
 }
 
@@ -47,28 +62,44 @@ func (p *program) post(t testing.TB, body string) answer {
 	return a
 }
 
-// TestEveryTransportHasTheSameVerdict tries every tool over REST, MCP over HTTP and MCP over stdio with every kind of key.
+// TestEveryTransportHasTheSameVerdict tries every tool over REST, MCP over HTTP and MCP over stdio with every kind of key. Without a
+// key `hub mcp` does not start, which the client's own tests hold it to.
 func TestEveryTransportHasTheSameVerdict(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	url := e.urls[0]
-	keys := map[string]string{"no key": "", "malformed": "crm_x", "an app's token": "eyJhbGciOiJIUzI1NiJ9.e30.AAAA", "unknown": unknown, "revoked": revoked,
-		"reads": readOnly, "all but reads": writeOnly, "all scopes": allScopes}
+	keys := map[string]string{
+		"no key":         "",
+		"malformed":      "crm_x",
+		"an app's token": "eyJhbGciOiJIUzI1NiJ9.e30.AAAA",
+		"unknown":        unknown,
+		"revoked":        revoked,
+		"reads":          readOnly,
+		"all but reads":  writeOnly,
+		"all scopes":     allScopes,
+	}
 	n := 0
 	for kind, key := range keys {
-		program := newProgram(t, url, key)
+		var program *program
+		if key != "" {
+			program = newProgram(t, url, key)
+		}
 		for _, entry := range e.catalog.Entries() {
 			for _, input := range []string{string(entry.Spec.Examples[0].Request), `{"noSuchProperty":1}`} {
 				n++
 				rest := e.send(t, http.MethodPost, url+"/api/tools/"+entry.Spec.Name, key, input, "Idempotency-Key", fmt.Sprint("rest-", n))
 				message := call(n, entry.Spec.Name, input, "")
-				overHTTP, overStdio := e.post(t, url, key, message), program.post(t, call(n+100_000, entry.Spec.Name, input, ""))
+				overHTTP := e.post(t, url, key, message)
+				answers := map[string]answer{"HTTP": overHTTP}
+				if program != nil {
+					answers["stdio"] = program.post(t, call(n+100_000, entry.Spec.Name, input, ""))
+				}
 				want := rest.code(t)
 				var envelope struct{ Data json.RawMessage }
 				if err := json.Unmarshal([]byte(rest.body), &envelope); err != nil {
 					t.Fatal(err)
 				}
-				for transport, a := range map[string]answer{"HTTP": overHTTP, "stdio": overStdio} {
+				for transport, a := range answers {
 					if got := a.code(t); got != want {
 						t.Errorf("%s with %s over %s: %q, REST %q\n%s", entry.Spec.Name, kind, transport, got, want, a.body)
 					}
@@ -76,11 +107,15 @@ func TestEveryTransportHasTheSameVerdict(t *testing.T) {
 					if want == "" && len(a.Result.Content) > 1 && !entry.Spec.Write {
 						t.Errorf("%s over %s says more: %s", entry.Spec.Name, transport, a.body)
 					}
-					if want == "" && (string(a.Result.StructuredContent) != string(envelope.Data) || len(a.Result.Content) == 0 || a.Result.Content[0].Text != string(envelope.Data)) {
+					if want == "" &&
+						(string(a.Result.StructuredContent) != string(envelope.Data) || len(a.Result.Content) == 0 ||
+							a.Result.Content[0].Text != string(envelope.Data)) {
 						t.Errorf("%s over %s: %s\n%s", entry.Spec.Name, transport, a.body, rest.body)
 					}
 				}
-				if refused := rest.status == 401 || rest.status == 403 && want != "E_SCOPE"; refused != (overHTTP.status == rest.status) && rest.status != 200 {
+				if refused := rest.status == 401 ||
+					rest.status == 403 && want != "E_SCOPE"; refused != (overHTTP.status == rest.status) &&
+					rest.status != 200 {
 					t.Errorf("%s with %s: HTTP %d, REST %d", entry.Spec.Name, kind, overHTTP.status, rest.status)
 				}
 			}
@@ -93,7 +128,7 @@ func TestEveryTransportHasTheSameVerdict(t *testing.T) {
 
 func TestAListHoldsWhatTheKeyMayUse(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	for key, holds := range map[string]func(scope string) bool{allScopes: func(string) bool { return true },
 		readOnly: func(s string) bool { return s == "query" }, writeOnly: func(s string) bool { return s != "query" }} {
 		a := e.post(t, e.urls[0], key, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
@@ -102,7 +137,9 @@ func TestAListHoldsWhatTheKeyMayUse(t *testing.T) {
 			names = append(names, l.Name)
 			spec := e.catalog.Entry(l.Name).Spec
 			if l.Annotations["readOnlyHint"] == spec.Write || l.Annotations["destructiveHint"] != false || l.Annotations["idempotentHint"] != true ||
-				l.Annotations["openWorldHint"] != false || l.Title == "" || string(l.InputSchema) != string(spec.Input) || l.Description != spec.Description {
+				l.Annotations["openWorldHint"] != false || l.Title == "" ||
+				string(l.InputSchema) != string(spec.Input) ||
+				l.Description != spec.Description {
 				t.Errorf("%+v", l)
 			}
 		}

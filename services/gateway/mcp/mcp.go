@@ -16,7 +16,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/go-kit/kit/endpoint"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -27,7 +26,7 @@ import (
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
-	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/edge"
 )
 
 // Path is where clients of the protocol reach the gateway.
@@ -51,20 +50,18 @@ type Options struct {
 
 // Server is the transport.
 type Server struct {
-	gateway       *gateway.Gateway
-	authenticator gateway.Authenticator
+	gateway       *edge.Gateway
+	authenticator edge.Authenticator
 	// call, list and other are the ways of tools/call, of tools/list and of what needs no tool.
 	call, list, other endpoint.Endpoint
 	protocol          http.Handler
 	implementation    *mcp.Implementation
 	publicURL         string
 	origins           []string
-	tools             atomic.Pointer[listings]
-	buffers           buffers
 }
 
 // New returns the transport of a gateway whose catalog takes API keys. It refuses an origin that is none.
-func New(g *gateway.Gateway, o Options) (*Server, error) {
+func New(g *edge.Gateway, o Options) (*Server, error) {
 	s := &Server{gateway: g, implementation: implementation(), publicURL: strings.TrimRight(o.PublicURL, "/")}
 	for _, origin := range o.Origins {
 		u, err := url.Parse(origin)
@@ -77,9 +74,10 @@ func New(g *gateway.Gateway, o Options) (*Server, error) {
 		s.origins = append(s.origins, originOf(u))
 	}
 	s.authenticator = g.Authenticators[tool.KeyCredential]
-	s.call = g.Pipeline(known{})
-	s.list = g.Listing(known{}, s.listing)
-	s.other = g.Listing(known{}, func(context.Context, any) (any, error) { return struct{}{}, nil })
+	keys := known{s.authenticator}
+	s.call = g.Pipeline(keys, g.Route)
+	s.list = g.Listing(keys, s.listing)
+	s.other = g.Listing(keys, func(context.Context, any) (any, error) { return struct{}{}, nil })
 	server := mcp.NewServer(s.implementation, &mcp.ServerOptions{
 		Instructions: Instructions, Logger: slog.New(slog.DiscardHandler),
 		Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
@@ -128,7 +126,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.gateway.Refuse(ctx, c, w, hop.TooLarge(limit), 0)
 		return
 	}
-	x := newExchange(r, c, &s.buffers)
+	x := newExchange(r, c)
 	x.principal, x.refusal = s.gateway.Authenticate(ctx, s.authenticator, c)
 	ctx = context.WithValue(ctx, exchangeKey{}, x)
 	if x.refusal != nil {
@@ -159,7 +157,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // maxBody bounds a request: the largest input of the tools that p may use, of all without one.
-func (s *Server) maxBody(p *gateway.Principal) int64 {
+func (s *Server) maxBody(p *edge.Principal) int64 {
 	limit := int64(tool.DefaultMaxBody)
 	for _, e := range s.gateway.Catalog.Entries() {
 		if p == nil || p.Caller.Holds(e.Spec.Scope) {
@@ -191,11 +189,12 @@ func (s *Server) allowed(w http.ResponseWriter, r *http.Request) (ok, foreign bo
 	return true, false
 }
 
-// known is the Authenticator of a request whose credential was looked up before its body was read.
-type known struct{}
+// known is the Authenticator of a request whose credential was looked up before its body was read. Its stages are those of
+// the Authenticator that has looked it up.
+type known struct{ edge.Authenticator }
 
-// Authenticate implements gateway.Authenticator.
-func (known) Authenticate(ctx context.Context, c *gateway.Call) (gateway.Principal, error) {
+// Authenticate implements edge.Authenticator.
+func (known) Authenticate(ctx context.Context, c *edge.Call) (edge.Principal, error) {
 	x := exchangeOf(ctx)
 	p := x.principal
 	p.Caller.RequestID = c.RequestID

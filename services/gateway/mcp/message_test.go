@@ -9,7 +9,7 @@ import (
 // TestIdsAreAnsweredAsTheyWereSent, by whichever way a message is answered, or are refused.
 func TestIdsAreAnsweredAsTheyWereSent(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	messages := map[string]string{
 		"a call":                     `{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"list_segments","arguments":{}}}`,
 		"a call of nothing":          `{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"nothing","arguments":{}}}`,
@@ -44,7 +44,7 @@ func TestIdsAreAnsweredAsTheyWereSent(t *testing.T) {
 // TestAnEnvelopeIsBoundedInWhatItHolds: what the protocol makes things of is small, however few bytes its parts have.
 func TestAnEnvelopeIsBoundedInWhatItHolds(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	const head = `{"jsonrpc":"2.0","id":1,`
 	call := head + `"method":"tools/call","params":{"name":"list_segments","arguments":{},`
 	for name, body := range map[string]string{

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/edge"
 )
 
 // metadataPath is that of the metadata of a protected resource (RFC 9728 section 3).
@@ -47,7 +47,7 @@ func (s *Server) base(r *http.Request) string {
 	switch {
 	case s.publicURL != "":
 		return s.publicURL
-	case !gateway.Addressed(r):
+	case !edge.IsOwnAddress(r):
 		return ""
 	case r.TLS != nil:
 		return "https://" + r.Host

@@ -15,7 +15,8 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/catalog"
+	"hub.internal/services/gateway/edge"
 )
 
 // Names in _meta.
@@ -58,7 +59,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 }
 
 // refused is a failure as an error of the protocol.
-func (s *Server) refused(ctx context.Context, c *gateway.Call, code int64, err error) error {
+func (s *Server) refused(ctx context.Context, c *edge.Call, code int64, err error) error {
 	f := s.gateway.Fault(ctx, c, err)
 	return &jsonrpc.Error{Code: code, Message: f.Message, Data: c.Failure(f)}
 }
@@ -84,20 +85,19 @@ func (s *Server) callTool(ctx context.Context, x *exchange, slot int, name strin
 	m := x.messages[slot]
 	c := x.call(s.gateway)
 	c.Name = name
-	c.Find = func() *gateway.Entry { return s.gateway.Catalog.Entry(name) }
 	input := []byte(m.arguments)
 	if m.arguments == nil || m.arguments.Kind() == 'n' {
 		input = []byte("{}")
 	}
 	c.BodyLength = int64(len(input))
-	c.Read = func(context.Context, int64) ([]byte, error) { return input, nil } // capBody has held it to its bound
+	c.Transport = transport{s.gateway.Catalog, name, input}
 	if id, ok := meta[requestMeta].(string); ok && caller.ValidRequestID(id) {
 		c.RequestID = id
 	}
 	x.idempotency(c, meta)
 	response, err := s.call(traced(ctx, meta), c)
 	if err == nil {
-		answer := response.(*gateway.Answer)
+		answer := response.(*edge.Answer)
 		var data *payload
 		if data, err = x.collect(caller.With(ctx, c.Caller), answer.Response); err == nil {
 			return result(x, slot, c, data, answer), nil
@@ -109,8 +109,21 @@ func (s *Server) callTool(ctx context.Context, x *exchange, slot int, name strin
 	return result(x, slot, c, &payload{kept: c.Failure(s.gateway.Fault(ctx, c, err))}, nil), nil
 }
 
+// transport is a call of a message.
+type transport struct {
+	catalog *catalog.Catalog
+	name    string
+	input   []byte
+}
+
+// Find implements edge.Transport.
+func (t transport) Find() *catalog.Entry { return t.catalog.Entry(t.name) }
+
+// Read implements edge.Transport. The pipeline has held the length of the input to its bound.
+func (t transport) Read(context.Context, int64) ([]byte, error) { return t.input, nil }
+
 // result is what a call is answered: data in the envelope's place, or the failure envelope when there is no answer.
-func result(x *exchange, slot int, c *gateway.Call, data *payload, a *gateway.Answer) *mcp.CallToolResult {
+func result(x *exchange, slot int, c *edge.Call, data *payload, a *edge.Answer) *mcp.CallToolResult {
 	value, text := x.keep(slot, data)
 	r := &mcp.CallToolResult{StructuredContent: value, Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: a == nil}
 	r.Meta = mcp.Meta{requestMeta: c.RequestID, tookMeta: c.Took()}
@@ -129,7 +142,7 @@ func result(x *exchange, slot int, c *gateway.Call, data *payload, a *gateway.An
 // idempotency is the key of a call that writes: of its _meta, or of the request's header when it holds one message. A client that
 // sends none has a new one, and leaves it to the owner of the tool to make one of the call itself, so that the same call again is
 // answered as the first was for ten minutes; a tool that replaces something has none made (tool.Spec.Replaces).
-func (x *exchange) idempotency(c *gateway.Call, meta map[string]any) {
+func (x *exchange) idempotency(c *edge.Call, meta map[string]any) {
 	key, sent := meta[keyMeta]
 	if sent || x.batch {
 		c.Repeated = nil // the headers do not say it

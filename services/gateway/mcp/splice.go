@@ -1,14 +1,19 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"strconv"
-	"sync"
+)
+
+const (
+	// atOnce is up to which size, in bytes, data are read to their end before they are answered.
+	atOnce = 64 << 10
+	// chunkSize is what is read and written at a time of larger ones.
+	chunkSize = 64 << 10
 )
 
 // payload is the data of an answer, which is written twice: the first time as they come, if they have not come yet.
@@ -17,31 +22,29 @@ type payload struct {
 	kept []byte
 	// rest is what is still to come; nil when nothing is.
 	rest io.ReadCloser
-	// free takes kept back, if it is lent.
-	free func()
 }
 
 // errCut tells that data ended before their end.
 var errCut = errors.New("the data of the answer were cut off")
 
-// pieces are the data: what has come, at most so many bytes at a time, and then what comes, as it does.
-func (p *payload) pieces(size int) iter.Seq2[[]byte, error] {
+// chunks are the data: what has come, and then what comes, as it does.
+func (p *payload) chunks() iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for at := 0; ; {
 			if at == len(p.kept) {
 				if p.rest == nil {
 					return
 				}
-				n, err := p.rest.Read(p.kept[at:min(at+piece, cap(p.kept))])
+				n, err := p.rest.Read(p.kept[at:min(at+chunkSize, cap(p.kept))])
 				switch p.kept = p.kept[:at+n]; {
 				case len(p.kept) == cap(p.kept):
-					p.closeRest() // a slow reader of the second copy holds nobody up
+					p.end() // a slow reader of the second copy holds nobody up
 				case n == 0 && err != nil:
 					yield(nil, fmt.Errorf("%w: %w", errCut, err))
 					return
 				}
 			}
-			next := p.kept[at:min(at+size, len(p.kept))]
+			next := p.kept[at:min(at+chunkSize, len(p.kept))]
 			if at += len(next); len(next) > 0 && !yield(next, nil) {
 				return
 			}
@@ -49,39 +52,12 @@ func (p *payload) pieces(size int) iter.Seq2[[]byte, error] {
 	}
 }
 
-func (p *payload) closeRest() {
+// end releases what is still to come.
+func (p *payload) end() {
 	if p.rest != nil {
 		_ = p.rest.Close()
 		p.rest = nil
 	}
-}
-
-// end releases what the payload holds; nobody reads it any more.
-func (p *payload) end() {
-	p.closeRest()
-	if p.free != nil {
-		p.free()
-	}
-}
-
-// buffers are what large answers are kept in and written through, for one after the other: making them anew takes a
-// part of the time of an answer.
-type buffers struct{ keep, write sync.Pool }
-
-// most is how large a buffer may be, in bytes, to be kept for another answer.
-const most = 4 << 20
-
-// comes is the data of an answer of that length which are still to come.
-func (b *buffers) comes(data io.ReadCloser, length int64) *payload {
-	buf, _ := b.keep.Get().(*[]byte)
-	if buf == nil || int64(cap(*buf)) < length {
-		buf = new(make([]byte, 0, length))
-	}
-	return &payload{kept: (*buf)[:0:length], rest: data, free: func() {
-		if cap(*buf) <= most {
-			b.keep.Put(buf)
-		}
-	}}
 }
 
 // part is a piece of an answer; quoted pieces are written as the inside of a JSON string.
@@ -125,68 +101,27 @@ func lengthOf(parts []part) (length int64) {
 		if p.rest != nil {
 			return -1
 		}
-		length += int64(len(p.kept))
 		if p.quoted {
-			length += escaped(p.kept)
+			length += escapedLength(p.kept)
+		} else {
+			length += int64(len(p.kept))
 		}
 	}
 	return length
 }
 
-const (
-	// atOnce is up to which size, in bytes, data are read before they are answered, and an answer is written in one piece.
-	atOnce = 64 << 10
-	// piece is what is read and written at a time of larger ones.
-	piece = 64 << 10
-)
-
-// writeAll writes an answer of that length. Its error is errCut, or the writer's.
-func (b *buffers) writeAll(w io.Writer, parts []part, length int64) error {
-	if 0 <= length && length <= atOnce {
-		whole := make([]byte, 0, 2*length) // what escape wants
-		for _, p := range parts {
-			if p.quoted {
-				whole = escape(whole, p.kept)
-			} else {
-				whole = append(whole, p.kept...)
-			}
-		}
-		_, err := w.Write(whole)
-		return err
-	}
-	out, _ := b.write.Get().(*bufio.Writer)
-	if out == nil {
-		out = bufio.NewWriterSize(w, 5*piece) // two pieces at their largest
-	}
-	out.Reset(w)
-	defer func() {
-		out.Reset(nil)
-		b.write.Put(out)
-	}()
-	for _, p := range parts {
-		if err := p.write(out); err != nil {
-			return err
-		}
-	}
-	return out.Flush()
-}
-
-func (p part) write(out *bufio.Writer) error {
-	size := cap(p.kept)
-	if p.quoted {
-		size = piece
-	}
-	for data, err := range p.pieces(size) {
-		if err == nil && p.quoted && out.Available() < room(data) {
-			err = out.Flush()
-		}
+// write writes a part. Its error is errCut, or the writer's.
+func (p part) write(w io.Writer) error {
+	text := make([]byte, 0, 2*min(chunkSize, cap(p.kept)))
+	for data, err := range p.chunks() {
 		if err != nil {
 			return err
 		}
 		if p.quoted {
-			data = escape(out.AvailableBuffer(), data)
+			text = escape(text[:0], data)
+			data = text
 		}
-		if _, err = out.Write(data); err != nil {
+		if _, err := w.Write(data); err != nil {
 			return err
 		}
 	}

@@ -3,22 +3,13 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"maps"
-	"slices"
 	"strings"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"hub.internal/pkg/caller"
-	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/catalog"
+	"hub.internal/services/gateway/edge"
 )
-
-// listings are the tools of one version of the catalog, by the scopes held (string, a byte for each tool).
-type listings struct {
-	version **gateway.Entry
-	byScope sync.Map
-}
 
 // listTools answers the tools that the key may use, on one page.
 func (s *Server) listTools(ctx context.Context, x *exchange) (mcp.Result, error) {
@@ -31,48 +22,28 @@ func (s *Server) listTools(ctx context.Context, x *exchange) (mcp.Result, error)
 	return &mcp.ListToolsResult{Tools: tools, Cacheable: mcp.Cacheable{CacheScope: "private"}}, nil
 }
 
-// listing ends the way of tools/list.
+// listing ends the way of tools/list: the tools that the caller may use.
 func (s *Server) listing(_ context.Context, request any) (any, error) {
-	return s.toolsOf(request.(*gateway.Call).Caller)
-}
-
-// toolsOf are the tools that a caller may use, made once for all who hold the same scopes.
-func (s *Server) toolsOf(who caller.Caller) ([]*mcp.Tool, error) {
-	entries := s.gateway.Catalog.Entries()
-	if len(entries) == 0 {
-		return []*mcp.Tool{}, nil
-	}
-	made := s.tools.Load()
-	if made == nil || made.version != &entries[0] {
-		made = &listings{version: &entries[0]}
-		s.tools.Store(made)
-	}
-	allowed := make([]byte, len(entries))
-	for i, e := range entries {
-		if who.Holds(e.Spec.Scope) {
-			allowed[i] = 1
-		}
-	}
-	if known, ok := made.byScope.Load(string(allowed)); ok {
-		return known.([]*mcp.Tool), nil
-	}
-	tools := []*mcp.Tool{}
-	for i, e := range entries {
-		if allowed[i] == 1 {
+	who := request.(*edge.Call).Caller
+	return catalog.ForScopes(s.gateway.Catalog, "mcp", who, func(entries []*catalog.Entry) ([]*mcp.Tool, error) {
+		tools := []*mcp.Tool{}
+		for _, e := range entries {
+			if !who.Holds(e.Spec.Scope) {
+				continue
+			}
 			t, err := describe(e)
 			if err != nil {
 				return nil, err
 			}
 			tools = append(tools, t)
 		}
-	}
-	known, _ := made.byScope.LoadOrStore(string(allowed), tools)
-	return known.([]*mcp.Tool), nil
+		return tools, nil
+	})
 }
 
 // describe is a tool as a client is told of it. What it writes is kept beside what was there, under a key that makes
 // a repetition harmless; and all of it is Hub's own.
-func describe(e *gateway.Entry) (*mcp.Tool, error) {
+func describe(e *catalog.Entry) (*mcp.Tool, error) {
 	title := titleOf(e.Spec.Name)
 	output, err := json.Marshal(map[string]any{"type": "object", "anyOf": []any{e.Spec.Output, failureSchema()}})
 	if err != nil {
@@ -100,8 +71,8 @@ func titleOf(name string) string {
 	acronyms := map[string]string{"ddl": "DDL", "sql": "SQL", "pg": "PG"}
 	words := strings.Split(name, "_")
 	for i, w := range words {
-		if slices.Contains(slices.Collect(maps.Keys(acronyms)), w) {
-			words[i] = acronyms[w]
+		if acronym := acronyms[w]; acronym != "" {
+			words[i] = acronym
 		} else if i == 0 && w != "" {
 			words[i] = strings.ToUpper(w[:1]) + w[1:]
 		}

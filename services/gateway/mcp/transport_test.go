@@ -34,7 +34,7 @@ const brand = `{"brandId":1}`
 // TestEveryRevisionIsServed: on one address, without a session, by gateways that take turns.
 func TestEveryRevisionIsServed(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	for _, version := range sdk.SupportedProtocolVersions() {
 		header := func(method, name string) []string {
 			return []string{"Mcp-Protocol-Version", version, "Mcp-Method", method, "Mcp-Name", name}
@@ -42,24 +42,51 @@ func TestEveryRevisionIsServed(t *testing.T) {
 		meta := `{}`
 		if version >= "2026-07-28" {
 			meta = `{"io.modelcontextprotocol/protocolVersion":"` + version + `","io.modelcontextprotocol/clientCapabilities":{}}`
-			a := e.post(t, e.urls[0], allScopes, `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":`+meta+`}}`, header("server/discover", "")...)
-			if len(a.Result.SupportedVersions) != len(sdk.SupportedProtocolVersions()) || a.Result.Instructions != mcp.Instructions || a.Result.CacheScope != "private" {
+			a := e.post(
+				t,
+				e.urls[0],
+				allScopes,
+				`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":`+meta+`}}`,
+				header("server/discover", "")...)
+			if len(a.Result.SupportedVersions) != len(sdk.SupportedProtocolVersions()) || a.Result.Instructions != mcp.Instructions ||
+				a.Result.CacheScope != "private" {
 				t.Errorf("%s: %s", version, a.body)
 			}
 		} else {
-			a := e.post(t, e.urls[0], allScopes, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`)
-			if a.Result.ProtocolVersion != version || a.Result.Instructions != mcp.Instructions || len(a.Result.Capabilities) != 1 || a.header.Get("Mcp-Session-Id") != "" {
+			a := e.post(
+				t,
+				e.urls[0],
+				allScopes,
+				`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+version+
+					`","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
+			)
+			if a.Result.ProtocolVersion != version || a.Result.Instructions != mcp.Instructions || len(a.Result.Capabilities) != 1 ||
+				a.header.Get("Mcp-Session-Id") != "" {
 				t.Errorf("%s: %s", version, a.body)
 			}
-			if a := e.post(t, e.urls[1], allScopes, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, header("", "")...); a.status != http.StatusAccepted || a.body != "" {
+			if a := e.post(
+				t,
+				e.urls[1],
+				allScopes,
+				`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+				header("", "")...); a.status != http.StatusAccepted ||
+				a.body != "" {
 				t.Errorf("%s: %d %s", version, a.status, a.body)
 			}
 		}
-		list := e.post(t, e.urls[1], allScopes, `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":`+meta+`}}`, header("tools/list", "")...)
+		list := e.post(
+			t,
+			e.urls[1],
+			allScopes,
+			`{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":`+meta+`}}`,
+			header("tools/list", "")...)
 		for i := range 4 {
 			a := e.post(t, e.urls[i%2], allScopes, call(3+i, "get_brand", brand, meta), header("tools/call", "get_brand")...)
-			if len(list.Result.Tools) != len(e.catalog.Entries()) || a.status != 200 || a.Result.IsError || a.Result.StructuredContent == nil || string(a.ID) != fmt.Sprint(3+i) ||
-				a.Result.Meta["hub/count"] != 3.0 || a.Result.Meta["hub/requestId"] != a.header.Get("X-Request-Id") || a.header.Get("RateLimit") == "" {
+			if len(list.Result.Tools) != len(e.catalog.Entries()) || a.status != 200 || a.Result.IsError || a.Result.StructuredContent == nil ||
+				string(a.ID) != fmt.Sprint(3+i) ||
+				a.Result.Meta["hub/count"] != 3.0 ||
+				a.Result.Meta["hub/requestId"] != a.header.Get("X-Request-Id") ||
+				a.header.Get("RateLimit") == "" {
 				t.Errorf("%s: %s %v", version, a.body, a.header)
 			}
 		}
@@ -68,7 +95,7 @@ func TestEveryRevisionIsServed(t *testing.T) {
 
 func TestAMessageThatIsNone(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	for body, want := range map[string]float64{
 		``: -32700, `{`: -32700, `"x"`: -32700, `{"jsonrpc":"2.0"`: -32700, `{"jsonrpc":"2.0","id":1,"method":"ping"} x`: -32700, `[1]`: -32700,
 		`{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}`:                                                   -32700,
@@ -90,7 +117,13 @@ func TestAMessageThatIsNone(t *testing.T) {
 			t.Errorf("%.80s: %d %.300s, want %v", body, a.status, a.body, want)
 		}
 	}
-	if a := e.post(t, e.urls[0], allScopes, call(1, "search_brand", "{}", "")); a.code(t) != "E_NOT_FOUND" || !strings.Contains(a.Error.Message, "search_brands") {
+	if a := e.post(
+		t,
+		e.urls[0],
+		allScopes,
+		call(1, "search_brand", "{}", ""),
+	); a.code(t) != "E_NOT_FOUND" ||
+		!strings.Contains(a.Error.Message, "search_brands") {
 		t.Errorf("%s", a.body)
 	}
 	// What the tool's schema judges is the tool's to say.
@@ -109,10 +142,11 @@ func TestAMessageThatIsNone(t *testing.T) {
 // TestANameIsNotRepeated that only the client knows the gateway by: it may be anybody's.
 func TestANameIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	own := strings.TrimPrefix(e.urls[0], "http://")
 	_, port, _ := strings.Cut(own, ":")
-	for host, known := range map[string]bool{own: true, "localhost:" + port: true, "evil.example": false, "evil.example:" + port: false, "10.0.0.1": false} {
+	for host, known := range map[string]bool{own: true, "localhost:" + port: true, "evil.example": false, "evil.example:" + port: false,
+		"10.0.0.1": false} {
 		for _, path := range []string{"/mcp", "/.well-known/oauth-protected-resource"} {
 			method := map[bool]string{true: http.MethodPost, false: http.MethodGet}[path == "/mcp"]
 			req, err := http.NewRequestWithContext(t.Context(), method, e.urls[0]+path, strings.NewReader(""))
@@ -141,25 +175,43 @@ func TestANameIsNotRepeated(t *testing.T) {
 
 func TestHTTP(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t, func(o *mcp.Options) { o.PublicURL = "https://hub.example/" })
+	e := newFixture(t, func(o *mcp.Options) { o.PublicURL = "https://hub.example/" })
 	ping := `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 	for _, method := range []string{"GET", "DELETE", "PUT", "OPTIONS"} {
-		if a := e.send(t, method, e.urls[0]+"/mcp", allScopes, ""); a.status != 405 || a.header.Get("Allow") != "POST" || a.code(t) != "E_VALIDATION" {
+		if a := e.send(
+			t,
+			method,
+			e.urls[0]+"/mcp",
+			allScopes,
+			"",
+		); a.status != 405 || a.header.Get("Allow") != "POST" ||
+			a.code(t) != "E_VALIDATION" {
 			t.Errorf("%s: %d %v %s", method, a.status, a.header, a.body)
 		}
 	}
-	for origin, status := range map[string]int{"https://hub.example": 200, "https://inspector.example": 200, "https://evil.example": 403, "null": 403,
+	for origin, status := range map[string]int{"https://hub.example": 200, "https://inspector.example": 200, "https://evil.example": 403,
+		"null":               403,
 		"http://hub.example": 403, "https://hub.example:8443": 403, e.urls[0]: 403, "": 200} {
 		headers := []string{"Origin", origin}
 		if origin == "" {
 			headers = nil
 		}
 		a := e.post(t, e.urls[0], allScopes, ping, headers...)
-		if a.status != status || status == 200 && a.header.Get("Access-Control-Allow-Origin") != origin || status == 403 && a.header.Get("Access-Control-Allow-Origin") != "" {
+		if a.status != status || status == 200 && a.header.Get("Access-Control-Allow-Origin") != origin ||
+			status == 403 && a.header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("Origin %q: %d %v", origin, a.status, a.header)
 		}
 	}
-	if a := e.send(t, "OPTIONS", e.urls[0]+"/mcp", "", "", "Origin", "https://inspector.example"); a.status != 204 || !strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "Authorization") {
+	if a := e.send(
+		t,
+		"OPTIONS",
+		e.urls[0]+"/mcp",
+		"",
+		"",
+		"Origin",
+		"https://inspector.example",
+	); a.status != 204 ||
+		!strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "Authorization") {
 		t.Errorf("%d %v", a.status, a.header)
 	}
 	const challenge = `Bearer resource_metadata="https://hub.example/.well-known/oauth-protected-resource/mcp"`
@@ -178,7 +230,11 @@ func TestHTTP(t *testing.T) {
 			Methods  []string `json:"bearer_methods_supported"`
 			Scopes   []string `json:"scopes_supported"`
 		}
-		if err := json.Unmarshal([]byte(a.body), &said); err != nil || said.Resource != "https://hub.example/mcp" || len(said.Methods) != 1 || len(said.Scopes) != len(scopes) {
+		if err := json.Unmarshal(
+			[]byte(a.body),
+			&said,
+		); err != nil || said.Resource != "https://hub.example/mcp" || len(said.Methods) != 1 ||
+			len(said.Scopes) != len(scopes) {
 			t.Errorf("%s %v", a.body, err)
 		}
 		if a := e.send(t, "POST", e.urls[0]+path, "", ""); a.status != 405 || a.header.Get("Allow") != "GET, HEAD" {
@@ -191,10 +247,22 @@ func TestHTTP(t *testing.T) {
 	if a := e.post(t, e.urls[0], allScopes, ping, "Accept", "text/html"); a.status != 400 || a.Error == nil {
 		t.Errorf("%d %s", a.status, a.body)
 	}
-	if a := e.post(t, e.urls[0], readOnly, call(1, "list_segments", `{"x":"`+strings.Repeat("x", 3<<20)+`"}`, "")); a.status != 400 || a.code(t) != "E_VALIDATION" {
+	if a := e.post(
+		t,
+		e.urls[0],
+		readOnly,
+		call(1, "list_segments", `{"x":"`+strings.Repeat("x", 3<<20)+`"}`, ""),
+	); a.status != 400 ||
+		a.code(t) != "E_VALIDATION" {
 		t.Errorf("%d %.200s", a.status, a.body)
 	}
-	if a := e.post(t, e.urls[0], allScopes, call(1, "list_segments", `{"x":"`+strings.Repeat("x", 3<<20)+`"}`, "")); a.code(t) != "E_VALIDATION" || !strings.Contains(a.body, "limit_bytes") {
+	if a := e.post(
+		t,
+		e.urls[0],
+		allScopes,
+		call(1, "list_segments", `{"x":"`+strings.Repeat("x", 3<<20)+`"}`, ""),
+	); a.code(t) != "E_VALIDATION" ||
+		!strings.Contains(a.body, "limit_bytes") {
 		t.Errorf("%d %.200s", a.status, a.body)
 	}
 	if _, err := mcp.New(nil, mcp.Options{Origins: []string{"https://x.example/path"}}); err == nil {
@@ -204,7 +272,7 @@ func TestHTTP(t *testing.T) {
 
 func TestAWriteHasAKey(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	input := string(e.catalog.Entry("create_segment").Spec.Examples[0].Request)
 	other := strings.Replace(input, `"name":"`, `"name":"Other `, 1)
 	write := func(url string, id int, input, meta string, headers ...string) (answer, string) {
@@ -213,7 +281,8 @@ func TestAWriteHasAKey(t *testing.T) {
 	}
 	a, first := write(e.urls[0], 1, input, "")
 	b, again := write(e.urls[1], 1, input, "")
-	if first == "" || first == again || a.Result.Meta["hub/replayed"] != nil || b.Result.Meta["hub/replayed"] != true || string(a.Result.StructuredContent) != string(b.Result.StructuredContent) {
+	if first == "" || first == again || a.Result.Meta["hub/replayed"] != nil || b.Result.Meta["hub/replayed"] != true ||
+		string(a.Result.StructuredContent) != string(b.Result.StructuredContent) {
 		t.Errorf("%q %q %s %s", first, again, a.body, b.body)
 	}
 	derive := func() string { return e.last().Get(tool.DeriveHeader) }
@@ -252,22 +321,53 @@ func TestAWriteHasAKey(t *testing.T) {
 
 func TestWhatAMessageSaysOfItself(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	const trace = "0af7651916cd43dd8448eb211c80319c"
-	a := e.post(t, e.urls[0], allScopes, call(1, "list_segments", "{}", `{"hub/requestId":"mine-1","traceparent":"00-`+trace+`-b7ad6b7169203331-01"}`),
-		"X-Request-Id", "header-1", "X-External-User-Id", "someone")
-	if a.Result.Meta["hub/requestId"] != "mine-1" || a.header.Get("X-Request-Id") != "mine-1" || !strings.Contains(e.last().Get("Traceparent"), trace) {
+	a := e.post(
+		t,
+		e.urls[0],
+		allScopes,
+		call(1, "list_segments", "{}", `{"hub/requestId":"mine-1","traceparent":"00-`+trace+`-b7ad6b7169203331-01"}`),
+		"X-Request-Id",
+		"header-1",
+		"X-External-User-Id",
+		"someone",
+	)
+	if a.Result.Meta["hub/requestId"] != "mine-1" || a.header.Get("X-Request-Id") != "mine-1" ||
+		!strings.Contains(e.last().Get("Traceparent"), trace) {
 		t.Errorf("%s %v", a.body, e.last())
 	}
-	if a := e.post(t, e.urls[0], allScopes, call(1, "list_segments", "{}", `{"hub/requestId":"not fit"}`), "X-Request-Id", "header-1"); a.Result.Meta["hub/requestId"] != "header-1" {
+	if a := e.post(
+		t,
+		e.urls[0],
+		allScopes,
+		call(1, "list_segments", "{}", `{"hub/requestId":"not fit"}`),
+		"X-Request-Id",
+		"header-1",
+	); a.Result.Meta["hub/requestId"] != "header-1" {
 		t.Errorf("%s", a.body)
 	}
 }
 
 func TestABatch(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
-	body := "[" + call(1, "list_segments", "{}", "") + "," + call(2, "get_brand", `{"x":1}`, "") + `,{"jsonrpc":"2.0","id":3,"method":"ping"},` + call(4, "list_drafts", "{}", "") + "]"
+	e := newFixture(t)
+	body := "[" + call(
+		1,
+		"list_segments",
+		"{}",
+		"",
+	) + "," + call(
+		2,
+		"get_brand",
+		`{"x":1}`,
+		"",
+	) + `,{"jsonrpc":"2.0","id":3,"method":"ping"},` + call(
+		4,
+		"list_drafts",
+		"{}",
+		"",
+	) + "]"
 	a := e.post(t, e.urls[0], allScopes, body, "Mcp-Protocol-Version", "2025-03-26")
 	var all []answer
 	if err := json.Unmarshal([]byte(a.body), &all); err != nil || len(all) != 4 {
@@ -299,9 +399,10 @@ func TestABatch(t *testing.T) {
 // TestEveryRequestCounts: against the limits of the key, whatever it asks.
 func TestEveryRequestCounts(t *testing.T) {
 	t.Parallel()
-	for name, message := range map[string]string{"tools/call": call(1, "list_segments", "{}", ""), "tools/list": `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
-		"ping": `{"jsonrpc":"2.0","id":1,"method":"ping"}`} {
-		e := newEdge(t)
+	for name, message := range map[string]string{"tools/call": call(1, "list_segments", "{}", ""),
+		"tools/list": `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
+		"ping":       `{"jsonrpc":"2.0","id":1,"method":"ping"}`} {
+		e := newFixture(t)
 		for i := range 3 {
 			if a := e.post(t, e.urls[0], tight, message); (a.code(t) == "E_RATE_LIMIT") != (i == 2) {
 				t.Errorf("%s %d: %s", name, i, a.body)
@@ -313,7 +414,7 @@ func TestEveryRequestCounts(t *testing.T) {
 // TestALargeAnswerPassesUntouched: byte for byte, as a value and as text.
 func TestALargeAnswerPassesUntouched(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	var b bytes.Buffer
 	b.WriteString("{\n\t\"rows\":[")
 	for i := range 100_000 {
@@ -325,7 +426,16 @@ func TestALargeAnswerPassesUntouched(t *testing.T) {
 	if !bytes.Equal(a.Result.StructuredContent, e.data) || a.Result.Content[0].Text != string(e.data) {
 		t.Errorf("%.200s", a.body)
 	}
-	if got := newProgram(t, e.urls[0], allScopes).post(t, call(1, "list_segments", "{}", "")); got.Result.Content[0].Text != string(e.data) {
+	if got := newProgram(
+		t,
+		e.urls[0],
+		allScopes,
+	).post(
+		t,
+		call(1, "list_segments", "{}", ""),
+	); got.Result.Content[0].Text != string(
+		e.data,
+	) {
 		t.Errorf("%.200s", got.body)
 	}
 }
@@ -333,7 +443,7 @@ func TestALargeAnswerPassesUntouched(t *testing.T) {
 // TestALargeAnswerComesAsItIsRead: it begins before its owner has ended, and what its owner cuts off does not look whole.
 func TestALargeAnswerComesAsItIsRead(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	for name, c := range map[string]struct {
 		size    int
 		cut     bool
@@ -341,9 +451,10 @@ func TestALargeAnswerComesAsItIsRead(t *testing.T) {
 		early   bool
 	}{
 		"whole": {size: 1 << 20, early: true}, "cut": {size: 1 << 20, cut: true, early: true},
-		"cut, in the newest revision": {size: 1 << 20, cut: true, early: true, headers: []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "list_segments"}},
-		"cut, small":                  {size: 32 << 10, cut: true},
-		"cut, by the protocol":        {size: 1 << 20, cut: true, headers: []string{"Accept", "application/*, text/*"}},
+		"cut, in the newest revision": {size: 1 << 20, cut: true, early: true,
+			headers: []string{"Mcp-Protocol-Version", "2026-07-28", "Mcp-Method", "tools/call", "Mcp-Name", "list_segments"}},
+		"cut, small":           {size: 32 << 10, cut: true},
+		"cut, by the protocol": {size: 1 << 20, cut: true, headers: []string{"Accept", "application/*, text/*"}},
 	} {
 		data := []byte(`{"text":"` + strings.Repeat(`\"<&>\u0000 é `, c.size/16) + `"}`)
 		resume := make(chan struct{})
@@ -359,13 +470,23 @@ func TestALargeAnswerComesAsItIsRead(t *testing.T) {
 		}
 		meta := "{}"
 		if len(c.headers) > 2 {
-			meta = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+			meta = `{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},` +
+				`"io.modelcontextprotocol/clientCapabilities":{}}`
 		}
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, e.urls[0]+mcp.Path, strings.NewReader(call(1, "list_segments", "{}", meta)))
+		req, err := http.NewRequestWithContext(
+			t.Context(),
+			http.MethodPost,
+			e.urls[0]+mcp.Path,
+			strings.NewReader(call(1, "list_segments", "{}", meta)),
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
-		req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Authorization": {"Bearer " + allScopes}}
+		req.Header = http.Header{
+			"Content-Type":  {"application/json"},
+			"Accept":        {"application/json, text/event-stream"},
+			"Authorization": {"Bearer " + allScopes},
+		}
 		for i := 0; i+1 < len(c.headers); i += 2 {
 			req.Header.Set(c.headers[i], c.headers[i+1])
 		}
@@ -408,7 +529,7 @@ func TestALargeAnswerComesAsItIsRead(t *testing.T) {
 
 func TestACallEndsWithItsRequest(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	running, ended := make(chan struct{}), make(chan struct{})
 	e.during = func(r *http.Request) {
 		close(running)
@@ -423,12 +544,16 @@ func TestACallEndsWithItsRequest(t *testing.T) {
 	e.mu.Lock()
 	e.during = nil
 	e.mu.Unlock()
-	if a := p.post(t, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`+"\n"+`{"jsonrpc":"2.0","id":8,"method":"ping"}`); string(a.ID) != "8" {
+	if a := p.post(
+		t,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`+"\n"+`{"jsonrpc":"2.0","id":8,"method":"ping"}`,
+	); string(
+		a.ID,
+	) != "8" {
 		t.Errorf("%s", a.body)
 	}
 	<-ended
-	p.in.Close()
-	if err := <-p.ended; err != nil {
+	if err := p.end(); err != nil {
 		t.Error(err)
 	}
 }
@@ -437,7 +562,7 @@ func TestACallEndsWithItsRequest(t *testing.T) {
 // sure of, through it. Both say the same, but for what differs from call to call.
 func TestDirectAnswersAreTheProtocols(t *testing.T) {
 	t.Parallel()
-	e := newEdge(t)
+	e := newFixture(t)
 	const since = "2026-07-28"
 	meta := `{"io.modelcontextprotocol/protocolVersion":"` + since + `","io.modelcontextprotocol/clientCapabilities":{},"hub/requestId":"r"}`
 	ways := map[string]struct {
@@ -454,15 +579,20 @@ func TestDirectAnswersAreTheProtocols(t *testing.T) {
 		for _, c := range [][2]string{{"list_segments", `{}`}, {"get_brand", `{"x":"\u0000"}`}, {"no_such", `{}`}, {"list_drafts", `[]`}} {
 			headers := append([]string{"Mcp-Name", c[0]}, way.headers...)
 			for _, id := range []string{`7`, `"a"`, `-1`} {
-				body := `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + c[0] + `","arguments":` + c[1] + `,"_meta":` + way.meta + `}}`
+				body := `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + c[0] + `","arguments":` + c[1] + `,"_meta":` +
+					way.meta + `}}`
 				direct := e.post(t, e.urls[0], allScopes, body, headers...)
 				// The parameter is one that a client may send, and that direct does not look for.
 				through := e.post(t, e.urls[0], allScopes, body, append(headers, "Accept", "application/*, text/*")...)
 				var a, b any
-				if err := errors.Join(json.Unmarshal(took.ReplaceAll([]byte(direct.body), []byte("${1}0")), &a), json.Unmarshal(took.ReplaceAll([]byte(through.body), []byte("${1}0")), &b)); err != nil {
+				if err := errors.Join(
+					json.Unmarshal(took.ReplaceAll([]byte(direct.body), []byte("${1}0")), &a),
+					json.Unmarshal(took.ReplaceAll([]byte(through.body), []byte("${1}0")), &b),
+				); err != nil {
 					t.Fatal(err)
 				}
-				if !reflect.DeepEqual(a, b) || direct.status != through.status || direct.header.Get("Content-Type") != through.header.Get("Content-Type") {
+				if !reflect.DeepEqual(a, b) || direct.status != through.status ||
+					direct.header.Get("Content-Type") != through.header.Get("Content-Type") {
 					t.Errorf("%s %s: %d %s\n%d %s", revision, c[0], direct.status, direct.body, through.status, through.body)
 				}
 			}

@@ -1,7 +1,7 @@
 -- GCRA over all buckets of a call at once, on one clock, in whole microseconds.
 -- KEYS[i]: a bucket. ARGV[2i-1]: the time one call costs. ARGV[2i]: how far ahead of now a bucket may be: the tolerance.
 -- Answers {bucket that refuses or 0, wait, time ahead of each bucket ...}.
--- The same arithmetic as gateway.decide.
+-- The same arithmetic as edge.decide.
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 

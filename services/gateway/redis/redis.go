@@ -1,6 +1,6 @@
 // Package redis is what the gateway uses Redis for: rate limits that all replicas
 // share, and notices of changed API keys. Neither is needed for a right answer: see
-// gateway.Fallback and gateway.KeyCache.
+// edge.Fallback and edge.KeyCache.
 package redis
 
 import (
@@ -17,7 +17,7 @@ import (
 
 	"hub.internal/pkg/redis"
 	"hub.internal/pkg/telemetry"
-	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/edge"
 )
 
 const (
@@ -50,7 +50,7 @@ type Redis struct {
 	forget  func() // ends the pool's gauges
 }
 
-var _ gateway.Shared = (*Redis)(nil)
+var _ edge.Shared = (*Redis)(nil)
 
 // Open prepares a client; it connects when it is first used. The URL is as redis.Open takes it, and so is the error.
 func Open(url string) (*Redis, error) { return open(url, budget) }
@@ -81,7 +81,7 @@ func (r *Redis) Close() error {
 }
 
 // probe is a bucket that is nobody's.
-var probe = []gateway.Bucket{{Name: "rl:{probe}", Rate: gateway.Rate{PerMinute: 6000, Burst: 6000}}}
+var probe = []edge.Bucket{{Name: "rl:{probe}", Rate: edge.Rate{PerMinute: 6000, Burst: 6000}}}
 
 // Ping tells whether Redis decides: whether this client may run the script and write a bucket. Of a cluster, whether
 // every part of it is there, too, for each holds some of the limits.
@@ -105,7 +105,7 @@ func (r *Redis) Ping(ctx context.Context) error {
 }
 
 // Take charges all buckets of a call in one round trip, by Redis' own clock.
-func (r *Redis) Take(ctx context.Context, buckets []gateway.Bucket) (_ gateway.Decision, err error) {
+func (r *Redis) Take(ctx context.Context, buckets []edge.Bucket) (_ edge.Decision, err error) {
 	defer func(start time.Time) { r.calls.Done(ctx, "limit", start, outcome(err)) }(time.Now())
 	ctx, cancel := context.WithTimeout(ctx, r.budget)
 	defer cancel()
@@ -113,24 +113,24 @@ func (r *Redis) Take(ctx context.Context, buckets []gateway.Bucket) (_ gateway.D
 	// A server that refuses a call may do so for its buckets or for everybody's: a bucket of nobody's tells which.
 	var said goredis.Error
 	if errors.As(err, &said) && r.Ping(ctx) == nil {
-		return gateway.Decision{}, fmt.Errorf("%w: %w", gateway.ErrUndecided, err)
+		return edge.Decision{}, fmt.Errorf("%w: %w", edge.ErrUndecided, err)
 	}
 	if err != nil {
-		return gateway.Decision{}, fmt.Errorf("rate limit script: %w", err)
+		return edge.Decision{}, fmt.Errorf("rate limit script: %w", err)
 	}
-	var d gateway.Decision
+	var d edge.Decision
 	if refused := values[0]; refused > 0 {
 		d.Refused = buckets[refused-1].Scope
 		d.RetryAfter = time.Duration(values[1]) * time.Microsecond
 	}
 	for i, b := range buckets {
-		d.States = append(d.States, gateway.StateOf(b, time.Duration(values[i+2])*time.Microsecond))
+		d.States = append(d.States, edge.StateOf(b, time.Duration(values[i+2])*time.Microsecond))
 	}
 	return d, nil
 }
 
 // decide runs the script: the place of the bucket that refuses, the time to wait, and how far ahead each bucket is.
-func (r *Redis) decide(ctx context.Context, buckets []gateway.Bucket) ([]int64, error) {
+func (r *Redis) decide(ctx context.Context, buckets []edge.Bucket) ([]int64, error) {
 	keys, args := make([]string, len(buckets)), make([]any, 0, 2*len(buckets))
 	for i, b := range buckets {
 		keys[i] = b.Key()
@@ -161,8 +161,8 @@ type Listener interface {
 	Forget(id string)
 	// ForgetAll is for a subscription that is made, or made again: notices may have been missed.
 	ForgetAll()
-	// Heard tells that what was said before this moment has arrived.
-	Heard(at time.Time)
+	// CaughtUp tells that what was said before this moment has arrived.
+	CaughtUp(at time.Time)
 }
 
 // Subscribe tells what it hears until ctx ends. A subscription that breaks is made again.
@@ -214,7 +214,7 @@ func (r *Redis) receive(ctx context.Context, to Listener) error {
 		case *goredis.Message:
 			to.Forget(m.Payload)
 		case *goredis.Pong:
-			to.Heard(asked)
+			to.CaughtUp(asked)
 			waits = false
 		}
 	}

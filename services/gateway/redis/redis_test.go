@@ -17,7 +17,7 @@ import (
 
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/localserver"
-	"hub.internal/services/gateway"
+	"hub.internal/services/gateway/edge"
 	"hub.internal/services/gateway/redis"
 )
 
@@ -33,22 +33,22 @@ func open(t *testing.T, url string, how func(string) (*redis.Redis, error)) *red
 	return r
 }
 
-func buckets(user, service gateway.Rate) []gateway.Bucket {
-	return []gateway.Bucket{{Scope: "user", Name: "rl:{svc}:u:x", Rate: user}, {Scope: "service", Name: "rl:{svc}:s", Rate: service}}
+func buckets(user, service edge.Rate) []edge.Bucket {
+	return []edge.Bucket{{Scope: "user", Name: "rl:{svc}:u:x", Rate: user}, {Scope: "service", Name: "rl:{svc}:s", Rate: service}}
 }
 
 // TestScriptDecidesAsMemoryDoes sends both limiters through the same calls. The rates
 // are slow enough that the time between them changes no decision.
 func TestScriptDecidesAsMemoryDoes(t *testing.T) {
-	for name, c := range map[string]struct{ user, service gateway.Rate }{
-		"user refuses":    {gateway.Rate{PerMinute: 2, Burst: 5}, gateway.Rate{PerMinute: 1, Burst: 100}},
-		"service refuses": {gateway.Rate{PerMinute: 1, Burst: 100}, gateway.Rate{PerMinute: 2, Burst: 3}},
-		"both refuse":     {gateway.Rate{PerMinute: 2, Burst: 4}, gateway.Rate{PerMinute: 1, Burst: 4}},
-		"one at a time":   {gateway.Rate{PerMinute: 1, Burst: 1}, gateway.Rate{PerMinute: 2, Burst: 60}},
+	for name, c := range map[string]struct{ user, service edge.Rate }{
+		"user refuses":    {edge.Rate{PerMinute: 2, Burst: 5}, edge.Rate{PerMinute: 1, Burst: 100}},
+		"service refuses": {edge.Rate{PerMinute: 1, Burst: 100}, edge.Rate{PerMinute: 2, Burst: 3}},
+		"both refuse":     {edge.Rate{PerMinute: 2, Burst: 4}, edge.Rate{PerMinute: 1, Burst: 4}},
+		"one at a time":   {edge.Rate{PerMinute: 1, Burst: 1}, edge.Rate{PerMinute: 2, Burst: 60}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := open(t, hubtest.RedisURL(t), redis.OpenPatient)
-			m := gateway.NewMemory(time.Now)
+			m := edge.NewMemory(time.Now)
 			b := buckets(c.user, c.service)
 			for i := range 12 {
 				got, err := r.Take(t.Context(), b)
@@ -56,7 +56,8 @@ func TestScriptDecidesAsMemoryDoes(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := m.Take(t.Context(), b)
-				if got.Refused != want.Refused || got.States[0].Remaining != want.States[0].Remaining || got.States[1].Remaining != want.States[1].Remaining {
+				if got.Refused != want.Refused || got.States[0].Remaining != want.States[0].Remaining ||
+					got.States[1].Remaining != want.States[1].Remaining {
 					t.Errorf("call %d: got %+v, want %+v", i, got, want)
 				}
 				if (got.RetryAfter - want.RetryAfter).Abs() > 10*time.Second {
@@ -74,17 +75,20 @@ func TestKeysOfOneServiceHaveLimitsOfTheirOwn(t *testing.T) {
 	checks := 0
 	rapid.Check(t, func(t *rapid.T) {
 		checks++
-		rate := rapid.Custom(func(t *rapid.T) gateway.Rate {
-			return gateway.Rate{PerMinute: rapid.IntRange(1, 2).Draw(t, "rate"), Burst: rapid.IntRange(1, 12).Draw(t, "burst")}
+		rate := rapid.Custom(func(t *rapid.T) edge.Rate {
+			return edge.Rate{PerMinute: rapid.IntRange(1, 2).Draw(t, "rate"), Burst: rapid.IntRange(1, 12).Draw(t, "burst")}
 		})
-		rates := rapid.SliceOfNDistinct(rate, 4, 8, rapid.ID[gateway.Rate]).Draw(t, "limits")
+		rates := rapid.SliceOfNDistinct(rate, 4, 8, rapid.ID[edge.Rate]).Draw(t, "limits")
 		used := map[string]int{} // by key and whom it acts for: nothing comes back meanwhile
 		for range rapid.IntRange(1, 60).Draw(t, "calls") {
 			key := rapid.IntRange(0, len(rates)/2-1).Draw(t, "key")
 			who := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "external user")
 			users, service := rates[2*key], rates[2*key+1]
 			name := fmt.Sprintf("rl:{svc%d}:", checks)
-			d, err := r.Take(context.Background(), []gateway.Bucket{{Scope: "user", Name: name + "u:" + who, Rate: users}, {Scope: "service", Name: name + "s", Rate: service}})
+			d, err := r.Take(
+				context.Background(),
+				[]edge.Bucket{{Scope: "user", Name: name + "u:" + who, Rate: users}, {Scope: "service", Name: name + "s", Rate: service}},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,18 +114,25 @@ func TestKeysOfOneServiceHaveLimitsOfTheirOwn(t *testing.T) {
 func TestAPoisonedBucketHeals(t *testing.T) {
 	server := hubtest.NewRedis(t)
 	r := open(t, server.URL(0), redis.OpenPatient)
-	limiter := gateway.NewFallback(r, gateway.NewMemory(time.Now), func(down bool, err error) { t.Errorf("shared limits down: %t, %v", down, err) })
-	b := buckets(gateway.Rate{PerMinute: 2, Burst: 4}, gateway.Rate{PerMinute: 1, Burst: 3})
+	limiter := edge.NewFallback(
+		r,
+		edge.NewMemory(time.Now),
+		func(down bool, err error) { t.Errorf("shared limits down: %t, %v", down, err) },
+	)
+	b := buckets(edge.Rate{PerMinute: 2, Burst: 4}, edge.Rate{PerMinute: 1, Burst: 3})
 	key := b[1].Key()
 	now := time.Now().Add(1000 * time.Hour)
-	full := gateway.NewMemory(func() time.Time { return now })
+	full := edge.NewMemory(func() time.Time { return now })
 	full.Take(t.Context(), b[1:])
 	now = now.Add(-1000 * time.Hour)
-	fullSays, emptySays := full.Take(t.Context(), b[1:]), gateway.NewMemory(time.Now).Take(t.Context(), b)
+	fullSays, emptySays := full.Take(t.Context(), b[1:]), edge.NewMemory(time.Now).Take(t.Context(), b)
 	for poison, tooFar := range map[string]bool{
 		"SET %s 99999999999999999999": true, "SET %s 9007199254740993": true, "SET %s " + strings.Repeat("9", 60): true,
-		"SET %s x": false, "SET %s nan": false, "SET %s inf": false, "SET %s -5": false, "SET %s 1e300": false, "SET %s 0x7fffffffffffffff": false,
-		"SET %s \"\"": false, "SET %s 0": false, "LPUSH %s x": false, "SADD %s x": false, "HSET %s a b": false, "ZADD %s 1 x": false, "XADD %s * a b": false,
+		"SET %s x": false, "SET %s nan": false, "SET %s inf": false, "SET %s -5": false, "SET %s 1e300": false,
+		"SET %s 0x7fffffffffffffff": false,
+		"SET %s \"\"":               false, "SET %s 0": false, "LPUSH %s x": false, "SADD %s x": false, "HSET %s a b": false,
+		"ZADD %s 1 x":   false,
+		"XADD %s * a b": false,
 	} {
 		if err := server.Do(t.Context(), "FLUSHALL"); err != nil {
 			t.Fatal(err)
@@ -147,7 +158,7 @@ func TestAPoisonedBucketHeals(t *testing.T) {
 		}
 	}
 	// What is too far ahead comes closer although no call is let through.
-	quick := []gateway.Bucket{{Scope: "user", Name: "rl:{quick}:s", Rate: gateway.Rate{PerMinute: 600, Burst: 2}}}
+	quick := []edge.Bucket{{Scope: "user", Name: "rl:{quick}:s", Rate: edge.Rate{PerMinute: 600, Burst: 2}}}
 	if err := server.Do(t.Context(), "SET "+quick[0].Key()+" 99999999999999999999"); err != nil {
 		t.Fatal(err)
 	}
@@ -166,8 +177,8 @@ func TestWhatAServerRefuses(t *testing.T) {
 	}
 	do("ACL SETUSER edge on >secret ~rl:{svc}* ~rl:{probe}* +@all")
 	r := open(t, strings.Replace(server.URL(0), "redis://", "redis://edge:secret@", 1), redis.OpenPatient)
-	b := []gateway.Bucket{{Scope: "user", Name: "rl:{other}:s", Rate: gateway.Rate{PerMinute: 1, Burst: 1}}}
-	if _, err := r.Take(t.Context(), b); !errors.Is(err, gateway.ErrUndecided) {
+	b := []edge.Bucket{{Scope: "user", Name: "rl:{other}:s", Rate: edge.Rate{PerMinute: 1, Burst: 1}}}
+	if _, err := r.Take(t.Context(), b); !errors.Is(err, edge.ErrUndecided) {
 		t.Errorf("one bucket: %v", err)
 	}
 	for broken, mended := range map[string]string{
@@ -176,7 +187,7 @@ func TestWhatAServerRefuses(t *testing.T) {
 		"CONFIG SET maxmemory 1":          "CONFIG SET maxmemory 0",
 	} {
 		do(broken)
-		if _, err := r.Take(t.Context(), b); err == nil || errors.Is(err, gateway.ErrUndecided) || r.Ping(t.Context()) == nil {
+		if _, err := r.Take(t.Context(), b); err == nil || errors.Is(err, edge.ErrUndecided) || r.Ping(t.Context()) == nil {
 			t.Errorf("%s: %v", broken, err)
 		}
 		do(mended)
@@ -189,7 +200,7 @@ func TestWhatAServerRefuses(t *testing.T) {
 // TestReplicasShareOneLimit has three replicas spend one bucket at once.
 func TestReplicasShareOneLimit(t *testing.T) {
 	url := hubtest.RedisURL(t)
-	b := buckets(gateway.Rate{PerMinute: 1, Burst: 20}, gateway.Rate{PerMinute: 600, Burst: 600})
+	b := buckets(edge.Rate{PerMinute: 1, Burst: 20}, edge.Rate{PerMinute: 600, Burst: 600})
 	var mu sync.Mutex
 	allowed := 0
 	var wg sync.WaitGroup
@@ -223,7 +234,7 @@ func TestRedisThatHangsCostsLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	hubtest.Within(t, time.Second, "a call while Redis hangs", func() {
-		if _, err := r.Take(t.Context(), buckets(gateway.Rate{PerMinute: 1, Burst: 1}, gateway.Rate{PerMinute: 1, Burst: 1})); err == nil {
+		if _, err := r.Take(t.Context(), buckets(edge.Rate{PerMinute: 1, Burst: 1}, edge.Rate{PerMinute: 1, Burst: 1})); err == nil {
 			t.Error("a hung Redis answered")
 		}
 	})
@@ -241,9 +252,12 @@ func TestCluster(t *testing.T) {
 	url = strings.Replace(url, "redis://", "redis://hub_gateway:hub_gateway@", 1)
 	notices(t, append([]*localserver.Redis{replica}, masters...), url)
 	shared := open(t, url, redis.OpenPatient)
-	user, service := gateway.Rate{PerMinute: 1, Burst: 2}, gateway.Rate{PerMinute: 600, Burst: 600}
-	of := func(who string) []gateway.Bucket { // of services whose keys are all over the cluster
-		return []gateway.Bucket{{Scope: "user", Name: "rl:{" + who + "}:u:x", Rate: user}, {Scope: "service", Name: "rl:{" + who + "}:s", Rate: service}}
+	user, service := edge.Rate{PerMinute: 1, Burst: 2}, edge.Rate{PerMinute: 600, Burst: 600}
+	of := func(who string) []edge.Bucket { // of services whose keys are all over the cluster
+		return []edge.Bucket{
+			{Scope: "user", Name: "rl:{" + who + "}:u:x", Rate: user},
+			{Scope: "service", Name: "rl:{" + who + "}:s", Rate: service},
+		}
 	}
 	for i := range 30 {
 		for call := range 3 {
@@ -255,7 +269,7 @@ func TestCluster(t *testing.T) {
 	}
 
 	var down atomic.Bool
-	limiter := gateway.NewFallback(open(t, url, redis.Open), gateway.NewMemory(time.Now), func(isDown bool, _ error) { down.Store(isDown) })
+	limiter := edge.NewFallback(open(t, url, redis.Open), edge.NewMemory(time.Now), func(isDown bool, _ error) { down.Store(isDown) })
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- limiter.Run(ctx) }()
@@ -265,7 +279,8 @@ func TestCluster(t *testing.T) {
 		of, err := masters[0].Ask(ctx, "INFO replication")
 		copied, err2 := replica.Ask(ctx, "INFO replication")
 		written := regexp.MustCompile(`master_repl_offset:(\d+)`).FindStringSubmatch(of)
-		return err == nil && err2 == nil && written != nil && strings.Contains(copied, "master_link_status:up") && strings.Contains(copied, "slave_repl_offset:"+written[1]+"\r")
+		return err == nil && err2 == nil && written != nil && strings.Contains(copied, "master_link_status:up") &&
+			strings.Contains(copied, "slave_repl_offset:"+written[1]+"\r")
 	})
 	masters[0].Kill()
 	hubtest.Eventually(t, "the limits hold in memory", func() bool {
@@ -274,7 +289,11 @@ func TestCluster(t *testing.T) {
 		}
 		return down.Load()
 	})
-	if limiter.Take(ctx, of("in memory")); limiter.Take(ctx, of("in memory")).Refused != "" || limiter.Take(ctx, of("in memory")).Refused != "user" {
+	if limiter.Take(
+		ctx,
+		of("in memory"),
+	); limiter.Take(ctx, of("in memory")).Refused != "" ||
+		limiter.Take(ctx, of("in memory")).Refused != "user" {
 		t.Error("the limits do not hold in memory")
 	}
 	hubtest.Eventually(t, "the replica has taken over", func() bool {
@@ -300,7 +319,7 @@ func TestTheGatewaysUser(t *testing.T) {
 	server := hubtest.RedisWithUsers(t)
 	url := server.UserURL("hub_gateway", "hub_gateway", 0)
 	r := open(t, url, redis.OpenPatient)
-	b := buckets(gateway.Rate{PerMinute: 1, Burst: 2}, gateway.Rate{PerMinute: 1, Burst: 2})
+	b := buckets(edge.Rate{PerMinute: 1, Burst: 2}, edge.Rate{PerMinute: 1, Burst: 2})
 	for call := range 3 {
 		if d, err := r.Take(t.Context(), b); err != nil || (d.Refused != "") != (call == 2) {
 			t.Fatalf("call %d: %+v, %v", call, d, err)
@@ -310,9 +329,22 @@ func TestTheGatewaysUser(t *testing.T) {
 		t.Error(err)
 	}
 	notices(t, []*localserver.Redis{server}, url)
-	hubtest.RedisRefuses(t, url, "GET other", "SET other 1", "EVAL \"return redis.call('GET','other')\" 1 rl:x",
-		"EVAL \"return redis.call('DEL',KEYS[1])\" 1 rl:x", "EVAL \"return redis.call('FLUSHALL')\" 0", "DEL rl:x", "LPUSH rl:x 1", "PUBLISH hub:apikeys x",
-		"SUBSCRIBE other", "PSUBSCRIBE *", "MONITOR", "FUNCTION LIST")
+	hubtest.RedisRefuses(
+		t,
+		url,
+		"GET other",
+		"SET other 1",
+		"EVAL \"return redis.call('GET','other')\" 1 rl:x",
+		"EVAL \"return redis.call('DEL',KEYS[1])\" 1 rl:x",
+		"EVAL \"return redis.call('FLUSHALL')\" 0",
+		"DEL rl:x",
+		"LPUSH rl:x 1",
+		"PUBLISH hub:apikeys x",
+		"SUBSCRIBE other",
+		"PSUBSCRIBE *",
+		"MONITOR",
+		"FUNCTION LIST",
+	)
 	hubtest.RedisRefuses(t, server.UserURL("", "", 0), "PING", "GET rl:x", "EVAL \"return 1\" 0")
 }
 
@@ -328,9 +360,9 @@ type ear struct {
 	heard   atomic.Pointer[time.Time]
 }
 
-func (e *ear) Forget(id string)   { e.changed <- id }
-func (e *ear) ForgetAll()         { e.lost <- struct{}{} }
-func (e *ear) Heard(at time.Time) { e.heard.Store(&at) }
+func (e *ear) Forget(id string)      { e.changed <- id }
+func (e *ear) ForgetAll()            { e.lost <- struct{}{} }
+func (e *ear) CaughtUp(at time.Time) { e.heard.Store(&at) }
 
 // age is how long ago the last moment was that is known to be whole.
 func (e *ear) age() time.Duration {
@@ -399,7 +431,11 @@ func TestAServerThatHangsIsHeardOfNoMore(t *testing.T) {
 			t.Fatal(err)
 		}
 		silent := time.Now()
-		hubtest.Eventually(t, "it is known that they do not", func() bool { return time.Since(silent) > time.Second && to.age() > time.Second })
+		hubtest.Eventually(
+			t,
+			"it is known that they do not",
+			func() bool { return time.Since(silent) > time.Second && to.age() > time.Second },
+		)
 		if at := *to.heard.Load(); at.After(silent) {
 			t.Errorf("a server that %s was heard of %s later", name, at.Sub(silent))
 		}

@@ -93,21 +93,16 @@ func failed(errors []tool.ErrorDoc) object {
 		"content": object{"application/json": media(object{"allOf": []object{ref("schemas", "Failure"), code}}, examples)}}
 }
 
-func failureResponse() object {
-	return object{"description": "Any other failure: a wrong method is 405, with Allow.", "headers": headerRefs("X-Request-Id"),
-		"content": object{"application/json": object{"schema": ref("schemas", "Failure")}}}
-}
-
 // locations say what a Location means beside a status.
 var locations = map[int]string{http.StatusCreated: "Where it is.", http.StatusAccepted: "Where its state can be asked for.",
 	http.StatusSeeOther: "Where to go on."}
 
-// routeResponses are those of a route.
-func routeResponses(r tool.RouteSpec) object {
+// responses are those of the operation.
+func (o operation) responses() object {
 	all := object{}
-	if r.Form == tool.RawForm {
+	if o.Form == tool.RawForm {
 		all["default"] = text("What went wrong, in one line.")
-		for status, of := range byStatus(routeErrors(r)) {
+		for status, of := range byStatus(o.errors()) {
 			lines := []string{}
 			for _, e := range of {
 				lines = append(lines, e.Reason)
@@ -115,22 +110,25 @@ func routeResponses(r tool.RouteSpec) object {
 			all[strconv.Itoa(status)] = text(strings.Join(lines, " "))
 		}
 	}
-	for i, status := range r.Success {
-		o := outcome{route: true, data: r.Output}
-		if r.Idempotency != tool.KeyIgnored {
-			o.headers = []string{"Idempotent-Replayed"}
+	for i, status := range o.Success {
+		of := outcome{route: !o.isTool, data: o.Output}
+		if o.isTool {
+			of.tool = o.Name
+		}
+		if o.Idempotency != tool.KeyIgnored {
+			of.headers = []string{"Idempotent-Replayed"}
 		}
 		if i == 0 {
-			o.examples = r.Examples
+			of.examples = o.Examples
 		}
-		answer := success(o)
+		answer := success(of)
 		switch {
-		case r.Form == tool.RawForm && status == http.StatusSeeOther:
+		case o.Form == tool.RawForm && status == http.StatusSeeOther:
 			answer = object{"description": "The browser goes on elsewhere."}
-		case r.Form == tool.RawForm:
+		case o.Form == tool.RawForm:
 			answer = text("As whoever calls expects it, without an envelope.")
 		case i == 0:
-			maps.Copy(all, responses(routeErrors(r), strconv.Itoa(status), answer))
+			maps.Copy(all, responses(o.errors(), strconv.Itoa(status), answer))
 		}
 		if where := locations[status]; where != "" {
 			held, _ := answer["headers"].(object)

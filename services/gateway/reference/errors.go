@@ -10,37 +10,35 @@ import (
 // Errors lists the codes that a tool can answer: those of the edge, then its own. A tool's own reason replaces
 // the edge's for the same code.
 func Errors(s tool.Spec) []tool.ErrorDoc {
-	edge := slices.Concat([]tool.ErrorDoc{{Code: fault.Validation,
-		Reason: "The body breaks the input schema; details.violations lists every violation."}},
-		keyErrors(), []tool.ErrorDoc{{Code: fault.Scope, Reason: "The API key lacks the scope " + s.Scope + "."}}, anyErrors())
+	o := operation{RouteSpec: tool.RouteSpec{Spec: s, Credential: tool.KeyCredential, Idempotency: tool.KeyIgnored}}
 	if s.Write {
-		edge = append(edge, keyTwice()...)
+		o.Idempotency = tool.KeyRequired
 	}
-	return merged(edge, s.Errors)
+	return o.errors()
 }
 
-// routeErrors is Errors for a route.
-func routeErrors(r tool.RouteSpec) []tool.ErrorDoc {
+// errors is Errors for any operation.
+func (o operation) errors() []tool.ErrorDoc {
 	edge := []tool.ErrorDoc{{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."}}
-	switch r.Credential {
+	switch o.Credential {
 	case tool.KeyCredential:
 		edge = append(edge, keyErrors()...)
 	case tool.AppCredential, tool.AppUnlinkedCredential:
 		edge = append(edge, appErrors()...)
 	}
-	if r.Scope != "" {
-		edge = append(edge, tool.ErrorDoc{Code: fault.Scope, Reason: "The credential lacks the scope " + r.Scope + "."})
+	if o.Scope != "" {
+		edge = append(edge, tool.ErrorDoc{Code: fault.Scope, Reason: "The credential lacks the scope " + o.Scope + "."})
 	}
-	if r.Credential == tool.AppCredential {
+	if o.Credential == tool.AppCredential {
 		edge = append(edge, tool.ErrorDoc{Code: fault.AccountLinkMissing,
 			Reason: "The user has not linked an account to this app, or not with this scope: send them to link_url, and call again " +
 				"then."})
 	}
 	edge = append(edge, anyErrors()...)
-	if r.Idempotency != tool.KeyIgnored {
+	if o.Idempotency != tool.KeyIgnored {
 		edge = append(edge, keyTwice()...)
 	}
-	return merged(edge, r.Errors)
+	return merged(edge, o.RouteSpec.Errors)
 }
 
 // catalogErrors are those of the catalog, and of a detail of it.
@@ -145,4 +143,12 @@ func failures() map[fault.Code]failure {
 		all[code] = f
 	}
 	return all
+}
+
+func invalidUser() tool.ErrorDoc {
+	return tool.ErrorDoc{Code: fault.Validation, Reason: "The header X-External-User-Id has other than 1 to 200 printable characters."}
+}
+
+func noTool() tool.ErrorDoc {
+	return tool.ErrorDoc{Code: fault.NotFound, Reason: "There is no tool of that name; the message names the nearest."}
 }

@@ -27,7 +27,11 @@ const Path = "/docs"
 
 // Page renders the API as a page of the console's look, which is the same for everybody.
 func (a API) Page(site *web.Site) (*web.Static, error) {
-	groups, err := a.groups()
+	operations, err := a.operations()
+	if err != nil {
+		return nil, err
+	}
+	groups, err := groupsOf(operations)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +45,7 @@ func (a API) Page(site *web.Site) (*web.Static, error) {
 			tab.Items = append(tab.Items, web.Item{Name: o.Name, Href: Path + "#" + o.ID})
 		}
 	}
-	return site.Still("docs", Path, []web.Tab{tab}, web.Page{Title: "API reference", Tab: tab.Slug,
+	return site.RenderStatic("docs", Path, []web.Tab{tab}, web.Page{Title: "API reference", Tab: tab.Slug,
 		Lead: fmt.Sprintf("Hub %s: %d tools for agents, and %d routes for Connected Apps.", a.Version, len(a.Tools), len(a.Routes)),
 		Data: map[string]any{"Groups": groups, "Codes": codes(),
 			"Call": block{"first-call", "A first call", curl("", ToolRoot+"search_brands", keyHeaders(),
@@ -75,11 +79,11 @@ func keyHeaders() []string {
 // group is the operations of a category, or of routes with one first word.
 type group struct {
 	ID, Title, Text string
-	Operations      []operation
+	Operations      []entry
 }
 
-// operation is a tool or a route.
-type operation struct {
+// entry is an operation on the page.
+type entry struct {
 	ID, Name, Method, Path, Summary, Text string
 	Badges                                []web.Badge
 	Input                                 []field
@@ -107,112 +111,84 @@ type (
 	}
 )
 
-// groups are the tools by category and the routes by their first word, in the order in which they come.
-func (a API) groups() ([]group, error) {
-	said := map[string]string{}
-	for _, tag := range a.tags() {
-		said[tag["name"].(string)], _ = tag["description"].(string)
-	}
+// groupsOf are the tools by category and the routes by their first word, in the order in which they come.
+func groupsOf(operations []operation) ([]group, error) {
 	var groups []group
-	add := func(id, title, text string, o operation, err error) error {
+	for _, o := range operations {
+		e, err := o.entry()
 		if err != nil {
-			return fmt.Errorf("%s: %w", o.Name, err)
+			return nil, fmt.Errorf("%s: %w", o.Name, err)
 		}
-		i := slices.IndexFunc(groups, func(g group) bool { return g.ID == id })
+		g := group{ID: "group-v1-" + o.group, Title: "Routes: " + tool.RouteRoot + o.group, Text: "For Connected Apps. A call carries a " +
+			"ServiceJWT, which is good once: a retry has a new token and the same Idempotency-Key."}
+		if o.isTool {
+			g = group{ID: "group-" + o.group, Title: "Tools: " + o.group, Text: groupText(o.group)}
+		}
+		i := slices.IndexFunc(groups, func(other group) bool { return other.ID == g.ID })
 		if i < 0 {
-			i, groups = len(groups), append(groups, group{ID: id, Title: title, Text: text})
+			i, groups = len(groups), append(groups, g)
 		}
-		groups[i].Operations = append(groups[i].Operations, o)
-		return nil
-	}
-	for _, s := range a.Tools {
-		o, err := toolOf(s)
-		if err := add("group-"+s.Category, "Tools: "+s.Category, said[s.Category], o, err); err != nil {
-			return nil, err
-		}
-	}
-	for _, r := range a.sorted() {
-		o, err := routeOf(r)
-		word := r.Elements()[0]
-		if err := add("group-v1-"+word, "Routes: "+tool.RouteRoot+word,
-			"For Connected Apps. A call carries a ServiceJWT, which is good once: a retry has a new token and the same "+
-				"Idempotency-Key.", o, err); err != nil {
-			return nil, err
-		}
+		groups[i].Operations = append(groups[i].Operations, e)
 	}
 	return groups, nil
 }
 
-func toolOf(s tool.Spec) (operation, error) {
-	o := operation{ID: s.Name, Name: s.Name, Method: http.MethodPost, Path: ToolRoot + s.Name, Errors: statuses(Errors(s)),
-		Limits: limits(s)}
-	o.tell(s.Description)
-	o.Badges = []web.Badge{{Text: "scope " + s.Scope}, {Text: "reads", Kind: "good"}}
-	headers := keyHeaders()
-	if s.Write {
-		o.Badges[1] = web.Badge{Text: "writes: Idempotency-Key required", Kind: "warn"}
-		headers = append(headers, "-H '"+tool.KeyHeader+": "+s.Name+"-1'")
+// entry is the operation on the page. Callers of a raw one are no programs of our readers'.
+func (o operation) entry() (entry, error) {
+	e := entry{ID: o.Name, Name: o.Name, Method: o.Method, Path: o.Path, Errors: statuses(o.errors()), Limits: limits(o.Spec),
+		Summary: summary(o.Description) + ".", Text: o.Description, Badges: o.badges()}
+	if o.Form == tool.RawForm {
+		return e, nil
 	}
-	for i, e := range s.Examples {
-		o.Examples = append(o.Examples, example{fmt.Sprintf("%s-curl-%d", s.Name, i+1), e.Title, curl("", o.Path, headers, e.Request),
-			indented(envelope{true, s.Name, e.Count, exampleRequestID, 3, e.Data})})
+	name := ""
+	if o.isTool {
+		name = o.Name
+	}
+	for i, x := range o.Examples {
+		e.Examples = append(e.Examples, example{fmt.Sprintf("%s-curl-%d", o.Name, i+1), x.Title, o.curl(&x),
+			indented(envelope{true, name, x.Count, exampleRequestID, 3, x.Data})})
+	}
+	if len(o.Examples) == 0 {
+		e.Examples = []example{{ID: o.Name + "-curl", Title: "A call", Curl: o.curl(nil)}}
 	}
 	var err error
-	if o.Input, err = fields(s.Input, ""); err == nil {
-		o.Output, err = alternatives(s.Output)
+	if e.Input, err = fields(o.RouteSpec.Input, ""); err != nil {
+		return e, err
 	}
-	return o, err
-}
-
-func routeOf(r tool.RouteSpec) (operation, error) {
-	o := operation{ID: r.Name, Name: r.Name, Method: r.Method, Path: r.Path, Errors: statuses(routeErrors(r)), Limits: limits(r.Spec)}
-	o.tell(r.Description)
-	switch {
-	case r.Credential == tool.NoCredential:
-		o.Badges = append(o.Badges, web.Badge{Text: "no credential"})
-	case r.Scope != "":
-		o.Badges = append(o.Badges, web.Badge{Text: "scope " + r.Scope})
-	default:
-		o.Badges = append(o.Badges, web.Badge{Text: "ServiceJWT"})
-	}
-	if r.Form == tool.RawForm { // its callers are no programs of our readers'
-		return o, nil
-	}
-	if r.Idempotency != tool.KeyIgnored {
-		o.Badges = append(o.Badges, web.Badge{Text: "Idempotency-Key " + r.Idempotency, Kind: "warn"})
-	}
-	q, err := requestOf(r)
-	if err != nil {
-		return o, err
-	}
-	for i, e := range r.Examples {
-		o.Examples = append(o.Examples, example{fmt.Sprintf("%s-curl-%d", r.Name, i+1), e.Title, routeCurl(r, q, &e),
-			indented(envelope{true, "", e.Count, exampleRequestID, 3, e.Data})})
-	}
-	if len(r.Examples) == 0 {
-		o.Examples = []example{{ID: r.Name + "-curl", Title: "A call", Curl: routeCurl(r, q, nil)}}
-	}
-	if o.Input, err = fields(r.Input, ""); err != nil {
-		return o, err
-	}
-	for i := range o.Input {
-		first, _, _ := strings.Cut(o.Input[i].Name, ".")
+	for i := range e.Input {
+		first, _, _ := strings.Cut(e.Input[i].Name, ".")
 		switch {
-		case slices.Contains(q.path, first):
-			o.Input[i].In = "path"
-		case slices.Contains(q.query, first):
-			o.Input[i].In = "query"
+		case o.isTool: // all of it is in the body
+		case slices.Contains(o.path, first):
+			e.Input[i].In = "path"
+		case slices.Contains(o.query, first):
+			e.Input[i].In = "query"
 		default:
-			o.Input[i].In = "body"
+			e.Input[i].In = "body"
 		}
 	}
-	o.Output, err = alternatives(r.Output)
-	return o, err
+	e.Output, err = alternatives(o.Output)
+	return e, err
 }
 
-// tell takes a description apart: what stands in the list of all, and the rest.
-func (o *operation) tell(description string) {
-	o.Summary, o.Text = summary(description)+".", description
+// badges say what a call has to show, and whether it writes.
+func (o operation) badges() []web.Badge {
+	badges := []web.Badge{{Text: "ServiceJWT"}}
+	switch {
+	case o.Credential == tool.NoCredential:
+		badges[0].Text = "no credential"
+	case o.Scope != "":
+		badges[0].Text = "scope " + o.Scope
+	}
+	switch {
+	case o.isTool && o.Write:
+		badges = append(badges, web.Badge{Text: "writes: Idempotency-Key required", Kind: "warn"})
+	case o.isTool:
+		badges = append(badges, web.Badge{Text: "reads", Kind: "good"})
+	case o.Idempotency != tool.KeyIgnored && o.Form != tool.RawForm:
+		badges = append(badges, web.Badge{Text: "Idempotency-Key " + o.Idempotency, Kind: "warn"})
+	}
+	return badges
 }
 
 func statuses(errors []tool.ErrorDoc) (all []refused) {
@@ -255,21 +231,21 @@ func curl(method, path string, headers []string, body json.RawMessage) string {
 	return strings.Join(parts, " \\\n  ")
 }
 
-// routeCurl is an example as a line of a shell; without one, a shell's variable stands in the place of each value of the path.
-func routeCurl(r tool.RouteSpec, q request, e *tool.Example) string {
+// curl is an example as a line of a shell; without one, a shell's variable stands in the place of each value of the path.
+func (o operation) curl(e *tool.Example) string {
 	var values map[string]json.RawMessage
 	if e != nil {
 		values = valuesOf(*e)
 	}
-	address, query := r.Path, url.Values{}
-	for _, name := range q.path {
+	address, query := o.Path, url.Values{}
+	for _, name := range o.path {
 		value := "$" + strings.ToUpper(name)
 		if v, given := values[name]; given {
 			value = strings.ReplaceAll(url.PathEscape(inAddress(v)), "$", "%24") // it stands between a shell's quotes
 		}
 		address = strings.ReplaceAll(address, "{"+name+"}", value)
 	}
-	for _, name := range q.query {
+	for _, name := range o.query {
 		if v, given := values[name]; given {
 			query.Set(name, inAddress(v))
 		}
@@ -278,25 +254,28 @@ func routeCurl(r tool.RouteSpec, q request, e *tool.Example) string {
 		address += "?" + query.Encode()
 	}
 	headers := []string{`-H "Authorization: Bearer $SERVICE_JWT"`}
-	if r.Reads() {
+	if o.Reads() {
 		return curl("", address, headers, nil)
 	}
 	headers[0] += ` -H 'Content-Type: application/json'`
-	if r.Idempotency != tool.KeyIgnored {
-		headers = append(headers, "-H '"+tool.KeyHeader+": "+r.Name+"-1'")
+	if o.isTool {
+		headers = keyHeaders()
+	}
+	if o.Idempotency != tool.KeyIgnored {
+		headers = append(headers, "-H '"+tool.KeyHeader+": "+o.Name+"-1'")
 	}
 	var body json.RawMessage
 	switch {
 	case e != nil:
-		body = q.rest(values)
-	case len(q.body.Properties) > 0:
+		body = o.rest(values)
+	case len(o.body.Properties) > 0:
 		headers = append(headers, "-d @body.json") // what is in it depends: the table has it
 	default:
 		body = json.RawMessage("{}")
 	}
 	method := ""
-	if r.Method != http.MethodPost {
-		method = r.Method
+	if o.Method != http.MethodPost {
+		method = o.Method
 	}
 	return curl(method, address, headers, body)
 }
@@ -327,8 +306,8 @@ func codes() []code {
 	return all
 }
 
-// plain is v without < > & escaped: people read it.
-func plain(v any) (json.RawMessage, error) {
+// PlainJSON is v without < > & escaped: messages and names have them, and people read them.
+func PlainJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -338,12 +317,12 @@ func plain(v any) (json.RawMessage, error) {
 
 // line is v on one line.
 func line(v any) string {
-	b, _ := plain(v) // what is said of the API by itself can be encoded
+	b, _ := PlainJSON(v) // what is said of the API by itself can be encoded
 	return string(b)
 }
 
 func indented(v any) string {
-	b, err := plain(v)
+	b, err := PlainJSON(v)
 	var out bytes.Buffer
 	if err != nil || json.Indent(&out, b, "", "  ") != nil {
 		return ""

@@ -5,6 +5,9 @@ package reference
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -22,51 +25,69 @@ type API struct {
 	Routes  []tool.RouteSpec
 }
 
-// sorted are the routes by path, of each path those that read first.
-func (a API) sorted() []tool.RouteSpec {
-	return slices.SortedFunc(slices.Values(a.Routes), func(x, y tool.RouteSpec) int {
-		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(x.Method, y.Method))
-	})
-}
-
-// request is what of the input of a route a request has where.
-type request struct {
-	// path and query name members, in order; body is the schema of the rest, and nil for none.
+// operation is a tool or a route as a client calls it. A tool is a route that takes API keys, at the path of its name.
+type operation struct {
+	tool.RouteSpec
+	isTool bool
+	// group is the category of a tool, and the word of a route that belongs to its owner.
+	group string
+	// path and query name members of the input that a request has there, in order; body is the schema of the rest, and nil
+	// for none.
 	path, query []string
 	body        *schema.Schema
 	input       *schema.Schema
 }
 
-// requestOf takes the input of a route apart. Its schema was judged when the manifest came.
-func requestOf(r tool.RouteSpec) (request, error) {
+// operations are the tools, and then the routes by path, of each path those that read first.
+func (a API) operations() (all []operation, err error) {
+	for _, s := range a.Tools {
+		key := tool.KeyIgnored
+		if s.Write {
+			key = tool.KeyRequired
+		}
+		all = append(all, operation{isTool: true, group: s.Category, RouteSpec: tool.RouteSpec{Spec: s, Method: http.MethodPost,
+			Path: ToolRoot + s.Name, Success: []int{http.StatusOK}, Idempotency: key, Credential: tool.KeyCredential}})
+	}
+	for _, r := range slices.SortedFunc(slices.Values(a.Routes), func(x, y tool.RouteSpec) int {
+		return cmp.Or(strings.Compare(x.Path, y.Path), strings.Compare(x.Method, y.Method))
+	}) {
+		all = append(all, operation{RouteSpec: r, group: r.Elements()[0]})
+	}
+	for i := range all {
+		if err := all[i].split(); err != nil {
+			return nil, fmt.Errorf("%s: %w", all[i].Name, err)
+		}
+	}
+	return all, nil
+}
+
+// split tells which members of the input a request has where. Its schema was judged when the manifest came.
+func (o *operation) split() error {
 	var input, body schema.Schema
-	if err := json.Unmarshal(r.Input, &input); err != nil {
-		return request{}, err
+	if err := errors.Join(json.Unmarshal(o.Input, &input), json.Unmarshal(o.Input, &body)); err != nil {
+		return err
 	}
-	if err := json.Unmarshal(r.Input, &body); err != nil {
-		return request{}, err
-	}
-	q := request{input: &input}
-	for _, element := range r.Elements() {
+	o.input = &input
+	for _, element := range o.Elements() {
 		if name, isValue := tool.Value(element); isValue {
-			q.path = append(q.path, name)
+			o.path = append(o.path, name)
 			delete(body.Properties, name)
 			body.Required = slices.DeleteFunc(body.Required, func(n string) bool { return n == name })
 		}
 	}
-	names, err := members(r.Input)
+	names, err := members(o.Input)
 	if err != nil {
-		return request{}, err
+		return err
 	}
 	body.PropertyOrder = slices.DeleteFunc(names, func(n string) bool { return body.Properties[n] == nil })
 	switch {
-	case r.Form == tool.RawForm:
-	case r.Reads():
-		q.query = body.PropertyOrder
+	case o.Form == tool.RawForm:
+	case o.Reads():
+		o.query = body.PropertyOrder
 	default:
-		q.body = &body
+		o.body = &body
 	}
-	return q, nil
+	return nil
 }
 
 // valuesOf are the members of an example's request.
@@ -79,9 +100,9 @@ func valuesOf(e tool.Example) map[string]json.RawMessage {
 }
 
 // rest is the body of a request with these members, in the order of the schema.
-func (q request) rest(values map[string]json.RawMessage) json.RawMessage {
+func (o operation) rest(values map[string]json.RawMessage) json.RawMessage {
 	body := []byte{'{'}
-	for _, name := range q.body.PropertyOrder {
+	for _, name := range o.body.PropertyOrder {
 		v, given := values[name]
 		if !given {
 			continue

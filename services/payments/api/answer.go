@@ -7,11 +7,12 @@ import (
 
 	"hub.internal/pkg/schema"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
 )
 
 // Orders is the answer of a list.
 type Orders struct {
-	Orders []payments.OrderView `json:"orders"`
+	Orders []order.View `json:"orders"`
 	// Next is the cursor of the next page; null after the last.
 	Next *string `json:"next_cursor"`
 }
@@ -30,24 +31,24 @@ func (e Events) Count() int { return len(e.Events) }
 
 // Event is a step of an order.
 type Event struct {
-	Seq       int64            `json:"seq"`
-	From      *payments.Status `json:"from"`
-	To        payments.Status  `json:"to"`
-	Trigger   payments.Trigger `json:"trigger"`
-	About     *string          `json:"about"`
-	Actor     string           `json:"actor"`
-	RequestID *string          `json:"request_id"`
-	At        string           `json:"at"`
+	Seq       int64         `json:"seq"`
+	From      *order.Status `json:"from"`
+	To        order.Status  `json:"to"`
+	Trigger   order.Trigger `json:"trigger"`
+	About     *string       `json:"about"`
+	Actor     string        `json:"actor"`
+	RequestID *string       `json:"request_id"`
+	At        string        `json:"at"`
 }
 
 // Notification is a message to the app, with its attempts.
 type Notification struct {
-	ID       string               `json:"id"`
-	Seq      int64                `json:"seq"`
-	Type     string               `json:"type"`
-	State    payments.NoticeState `json:"state"`
-	NextAt   *string              `json:"nextAt"`
-	Attempts []Attempt            `json:"attempts"`
+	ID       string                     `json:"id"`
+	Seq      int64                      `json:"seq"`
+	Type     string                     `json:"type"`
+	State    payments.NotificationState `json:"state"`
+	NextAt   *string                    `json:"nextAt"`
+	Attempts []Attempt                  `json:"attempts"`
 }
 
 // Attempt is one attempt to deliver a message.
@@ -59,19 +60,22 @@ type Attempt struct {
 	MS        int64   `json:"ms"`
 }
 
+// eventsOf is a history as the API answers it. Lists are never null, and a member without a value is null rather than
+// absent, so that clients can rely on the shape.
 func eventsOf(h payments.History) Events {
 	e := Events{Events: []Event{}, Notifications: []Notification{}}
 	for _, x := range h.Events {
-		e.Events = append(e.Events, Event{x.Seq, said(x.From), x.To, x.Trigger, said(x.About), actorOf(x.Actor), said(x.RequestID),
+		e.Events = append(e.Events, Event{x.Seq, optional(x.From), x.To, x.Trigger, optional(x.Subject), actorOf(x.Actor), optional(x.RequestID),
 			schema.Moment(x.At)})
 	}
-	for _, n := range h.Notices {
+	for _, n := range h.Notifications {
 		out := Notification{ID: n.ID, Seq: n.Seq, Type: n.Type, State: n.State, Attempts: []Attempt{}}
 		if n.NextAt != nil {
 			out.NextAt = new(schema.Moment(*n.NextAt))
 		}
 		for _, a := range n.Attempts {
-			out.Attempts = append(out.Attempts, Attempt{schema.Moment(a.At), said(a.Status), a.Delivered, said(a.Error), a.Took.Milliseconds()})
+			out.Attempts = append(out.Attempts, Attempt{schema.Moment(a.At), optional(a.Status), a.Delivered, optional(a.Error),
+				a.Took.Milliseconds()})
 		}
 		e.Notifications = append(e.Notifications, out)
 	}
@@ -84,7 +88,8 @@ func actorOf(name string) string {
 	return kind
 }
 
-func said[T comparable](v T) *T {
+// optional is a value as JSON has it: the zero value is null.
+func optional[T comparable](v T) *T {
 	var none T
 	if v == none {
 		return nil
@@ -100,6 +105,8 @@ func cursor(p *payments.Position) *string {
 	return new(base64.RawURLEncoding.EncodeToString([]byte(p.At.UTC().Format(time.RFC3339Nano) + "|" + p.Code)))
 }
 
+// readCursor reads what cursor has written. It judges the code too, because the text goes into a statement of the
+// store; ok is false for anything else.
 func readCursor(s string) (p payments.Position, ok bool) {
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	at, code, found := strings.Cut(string(b), "|")

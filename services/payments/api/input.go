@@ -10,8 +10,12 @@ import (
 
 	"hub.internal/pkg/schema"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
+// createIn is the body of POST /v1/pay/orders. Amounts are raw, since encoding/json would accept 1e3 or 1.0 for an
+// integer; see readWon.
 type createIn struct {
 	Amount        json.RawMessage `json:"amount"`
 	SupplyAmount  json.RawMessage `json:"supplyAmount"`
@@ -26,17 +30,20 @@ type createIn struct {
 	Metadata      json.RawMessage `json:"metadata"`
 }
 
+// vbankIn says how long a virtual account waits for its deposit, and whose name it has.
 type vbankIn struct {
 	ValidHours *int64  `json:"validHours"`
 	Holder     *string `json:"holder"`
 }
 
+// buyerIn is who pays. It is handed to the provider, and shown on no page of Hub.
 type buyerIn struct {
 	Name  *string `json:"name"`
 	Email *string `json:"email"`
 	Tel   *string `json:"tel"`
 }
 
+// Bounds of texts. Those of holder and buyer count bytes, as the provider does, and those of metadata characters.
 const (
 	maxHolder    = 40
 	maxBuyerName = 30
@@ -45,23 +52,25 @@ const (
 	maxPairValue = 500
 )
 
-// wanted is the input as the service wants it.
-func (in createIn) wanted() (payments.Wanted, error) {
+// input is the input as the service wants it.
+func (in createIn) input() (payments.CreateInput, error) {
 	var v schema.Violations
-	w := payments.Wanted{Amount: won(&v, "/amount", in.Amount), SupplyAmount: won(&v, "/supplyAmount", in.SupplyAmount), VAT: won(&v,
-		"/vat", in.VAT),
-		PayMethod: payments.PayMethod(in.PayMethod), NotifyURL: text(&v, "/payment_notify_url", in.NotifyURL, 0),
-		ClientOrderID: text(&v, "/clientOrderId", in.ClientOrderID, 0), Name: text(&v, "/orderName", in.OrderName, 0),
-		ReturnURL: text(&v, "/returnUrl", in.ReturnURL, 0), Metadata: pairs(&v, in.Metadata)}
+	w := payments.CreateInput{Amount: readWon(&v, "/amount", in.Amount), SupplyAmount: readWon(&v, "/supplyAmount", in.SupplyAmount),
+		VAT: readWon(&v,
+			"/vat", in.VAT),
+		PayMethod: provider.PayMethod(in.PayMethod), NotifyURL: readText(&v, "/payment_notify_url", in.NotifyURL, 0),
+		ClientOrderID: readText(&v, "/clientOrderId", in.ClientOrderID, 0), Name: readText(&v, "/orderName", in.OrderName, 0),
+		ReturnURL: readText(&v, "/returnUrl", in.ReturnURL, 0), Metadata: readMetadata(&v, in.Metadata)}
 	if in.VBank != nil {
-		w.VBank = &payments.WantedVBank{Holder: text(&v, "/vbank/holder", in.VBank.Holder, maxHolder)}
+		w.VirtualAccount = &payments.VirtualAccountInput{Holder: readText(&v, "/vbank/holder", in.VBank.Holder, maxHolder)}
 		if in.VBank.ValidHours != nil {
-			w.VBank.ValidHours = int(*in.VBank.ValidHours)
+			w.VirtualAccount.ValidHours = int(*in.VBank.ValidHours)
 		}
 	}
 	if in.Buyer != nil {
-		w.Buyer = payments.Buyer{Name: text(&v, "/buyer/name", in.Buyer.Name, maxBuyerName), Email: text(&v, "/buyer/email", in.Buyer.Email, 0),
-			Tel: text(&v, "/buyer/tel", in.Buyer.Tel, 0)}
+		w.Buyer = provider.Buyer{Name: readText(&v, "/buyer/name", in.Buyer.Name, maxBuyerName), Email: readText(&v, "/buyer/email",
+			in.Buyer.Email, 0),
+			Tel: readText(&v, "/buyer/tel", in.Buyer.Tel, 0)}
 		if w.Buyer.Email != "" && !schema.IsEmail(w.Buyer.Email) {
 			v.Add("/buyer/email", "email", "must be an e-mail address")
 		}
@@ -69,11 +78,12 @@ func (in createIn) wanted() (payments.Wanted, error) {
 	return w, v.Err()
 }
 
+// digits is the one form of an amount: no sign but a minus, no leading zero, no fraction, no exponent.
 var digits = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 
-// won reads an amount: digits alone, for an amount that is written in any other way may be meant in another way, too. It may be left
+// readWon reads an amount: digits alone, for an amount that is written in any other way may be meant in another way, too. It may be left
 // out; null is no amount, though elsewhere it is what is left out: a program that has lost its amount must not pay back everything.
-func won(v *schema.Violations, at string, raw json.RawMessage) *int64 {
+func readWon(v *schema.Violations, at string, raw json.RawMessage) *int64 {
 	if len(raw) == 0 {
 		return nil
 	}
@@ -93,8 +103,8 @@ func won(v *schema.Violations, at string, raw json.RawMessage) *int64 {
 	return &n
 }
 
-// text reads a line of at most so many bytes; 0 leaves that to the schema.
-func text(v *schema.Violations, at string, s *string, most int) string {
+// readText reads a line of at most so many bytes; 0 leaves that to the schema.
+func readText(v *schema.Violations, at string, s *string, most int) string {
 	if s == nil {
 		return ""
 	}
@@ -107,8 +117,8 @@ func text(v *schema.Violations, at string, s *string, most int) string {
 	return *s
 }
 
-// pairs reads what is echoed to the app.
-func pairs(v *schema.Violations, raw json.RawMessage) map[string]string {
+// readMetadata reads what is echoed to the app.
+func readMetadata(v *schema.Violations, raw json.RawMessage) map[string]string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
@@ -129,6 +139,7 @@ func pairs(v *schema.Violations, raw json.RawMessage) map[string]string {
 	return out
 }
 
+// refundIn is the body of a refund, with the order's code from the path.
 type refundIn struct {
 	Code          string          `json:"code"`
 	Amount        json.RawMessage `json:"amount"`
@@ -137,36 +148,41 @@ type refundIn struct {
 	Expected      json.RawMessage `json:"expectedRefundable"`
 }
 
+// accountIn is the bank account that a refund goes to. A provider that pays a virtual account back needs it.
 type accountIn struct {
 	BankCode      string `json:"bankCode"`
 	AccountNumber string `json:"accountNumber"`
 	Holder        string `json:"holder"`
 }
 
-func (in refundIn) wanted() (payments.RefundWanted, error) {
+// input is the body as the service wants it; E_VALIDATION lists everything that is wrong with it at once.
+func (in refundIn) input() (payments.RefundInput, error) {
 	var v schema.Violations
-	w := payments.RefundWanted{Amount: won(&v, "/amount", in.Amount), Reason: text(&v, "/reason", in.Reason, 0),
-		Expected: won(&v, "/expectedRefundable", in.Expected)}
-	if w.Amount != nil && (*w.Amount < 1 || *w.Amount > payments.MaxAmount) {
-		v.Add("/amount", "range", "must be between 1 and %d", payments.MaxAmount)
+	w := payments.RefundInput{Amount: readWon(&v, "/amount", in.Amount), Reason: readText(&v, "/reason", in.Reason, 0),
+		ExpectedRefundable: readWon(&v, "/expectedRefundable", in.Expected)}
+	if w.Amount != nil && (*w.Amount < 1 || *w.Amount > order.MaxAmount) {
+		v.Add("/amount", "range", "must be between 1 and %d", order.MaxAmount)
 	}
 	if in.RefundAccount != nil {
-		w.Account = &payments.RefundAccount{BankCode: in.RefundAccount.BankCode, AccountNumber: in.RefundAccount.AccountNumber,
-			Holder: text(&v, "/refundAccount/holder", &in.RefundAccount.Holder, 0)}
+		w.Account = &provider.RefundAccount{BankCode: in.RefundAccount.BankCode, AccountNumber: in.RefundAccount.AccountNumber,
+			Holder: readText(&v, "/refundAccount/holder", &in.RefundAccount.Holder, 0)}
 	}
 	return w, v.Err()
 }
 
+// reconcileIn may state the amount that the caller expects: another one is E_CONFLICT with AMOUNT_MISMATCH.
 type reconcileIn struct {
 	Code   string          `json:"code"`
 	Amount json.RawMessage `json:"amount"`
 }
 
+// amount is nil when the caller states none.
 func (in reconcileIn) amount() (*int64, error) {
 	var v schema.Violations
-	return won(&v, "/amount", in.Amount), v.Err()
+	return readWon(&v, "/amount", in.Amount), v.Err()
 }
 
+// listIn is the query of a list. Times are RFC 3339, and both bounds are exclusive.
 type listIn struct {
 	Status        string  `json:"status"`
 	PayMethod     string  `json:"payMethod"`
@@ -177,12 +193,13 @@ type listIn struct {
 	Cursor        *string `json:"cursor"`
 }
 
+// filter is the query as the store wants it. The owner of the orders is not in it: the service puts the caller there.
 func (in listIn) filter() (payments.Filter, error) {
 	var v schema.Violations
-	f := payments.Filter{PayMethod: payments.PayMethod(in.PayMethod), Attention: in.Attention, Limit: int(in.Limit),
-		CreatedAfter: moment(&v, "/createdAfter", in.CreatedAfter), CreatedBefore: moment(&v, "/createdBefore", in.CreatedBefore)}
+	f := payments.Filter{PayMethod: provider.PayMethod(in.PayMethod), Attention: in.Attention, Limit: int(in.Limit),
+		CreatedAfter: readTime(&v, "/createdAfter", in.CreatedAfter), CreatedBefore: readTime(&v, "/createdBefore", in.CreatedBefore)}
 	if in.Status != "" {
-		f.Status = []payments.Status{payments.Status(in.Status)}
+		f.Status = []order.Status{order.Status(in.Status)}
 	}
 	if !f.CreatedAfter.IsZero() && !f.CreatedBefore.IsZero() && !f.CreatedAfter.Before(f.CreatedBefore) {
 		v.Add("/createdAfter", "range", "must be before createdBefore")
@@ -196,7 +213,8 @@ func (in listIn) filter() (payments.Filter, error) {
 	return f, v.Err()
 }
 
-func moment(v *schema.Violations, at string, s *string) time.Time {
+// readTime reads an RFC 3339 time; the zero time when it is absent.
+func readTime(v *schema.Violations, at string, s *string) time.Time {
 	if s == nil {
 		return time.Time{}
 	}

@@ -10,6 +10,7 @@ import (
 	"hub.internal/services/payments"
 )
 
+// webhookIn is a webhook as it came: the bytes are what the provider has signed, so that nothing decodes them before.
 type webhookIn struct {
 	Provider string `json:"provider"`
 	tool.RawRequest
@@ -25,7 +26,7 @@ func webhookRoute(s *payments.Service) tool.APIRoute {
 				"is done.",
 			Input: tool.RawInput(schema.Required("provider", schema.String("The name of the provider.", schema.Length(1, 40)))),
 			Errors: []tool.ErrorDoc{{Code: fault.AuthInvalid, Reason: "It is not signed with a credential of this service."},
-				{Code: fault.NotFound, Reason: "There is no provider of that name."}, away}}},
+				{Code: fault.NotFound, Reason: "There is no provider of that name."}, unavailable}}},
 		func(ctx context.Context, in webhookIn) (tool.RawAnswer, error) {
 			body, err := in.Bytes()
 			if err != nil {
@@ -40,6 +41,7 @@ func webhookRoute(s *payments.Service) tool.APIRoute {
 		})
 }
 
+// returnIn is a browser that comes back from the provider's page. Its query and its form are ignored on purpose.
 type returnIn struct {
 	Code string `json:"code"`
 	tool.RawRequest
@@ -53,7 +55,8 @@ func returnRoutes(s *payments.Service) (routes []tool.APIRoute) {
 			Success:     []int{http.StatusSeeOther, http.StatusOK}, Credential: tool.NoCredential, Form: tool.RawForm, Declaration: tool.Declaration{
 				Name: way.name, Category: category, RecordsItself: true, MaxBody: maxBody,
 				Description: "Where a payer's browser comes back from the provider's page: it goes on to the order's returnUrl with code and status.",
-				Input:       tool.RawInput(codeMember()), Errors: []tool.ErrorDoc{{Code: fault.NotFound, Reason: "There is no such order."}, away}}},
+				Input:       tool.RawInput(codeMember()), Errors: []tool.ErrorDoc{{Code: fault.NotFound, Reason: "There is no such order."},
+					unavailable}}},
 			func(ctx context.Context, in returnIn) (tool.RawAnswer, error) {
 				location, status, err := s.Return(ctx, in.Code)
 				if err != nil || location != "" {

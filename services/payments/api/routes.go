@@ -1,5 +1,9 @@
 // Package api declares payments' routes below /v1: what they take, and what of the service answers them. It refuses to
 // judge: rules are the service's.
+//
+// Most routes are called by Connected Apps with a token; the gateway has verified it, and its caller says for which of the
+// app's users the call is. Two are called by others: the provider tells of something at the webhook's route, and a payer's
+// browser comes back at the return's. Neither proves anything, and both only have the provider asked.
 package api
 
 import (
@@ -13,19 +17,21 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
 )
 
 const (
-	category = "payments"
-	read     = "pay:read"
-	write    = "pay:write"
-	refund   = "pay:refund"
+	category    = "payments"
+	scopeRead   = "pay:read"
+	scopeWrite  = "pay:write"
+	scopeRefund = "pay:refund"
 
 	maxBody = 64 << 10
 	// providerTimeout is the deadline of what calls the provider; others have the default.
 	providerTimeout = 50 * time.Second
 )
 
+// orderCode is the form of an order's code: po_ and a ULID.
 var orderCode = regexp.MustCompile(`^po_[0-9A-HJKMNP-TV-Z]{26}$`)
 
 // Routes declares what Connected Apps can ask of payments.
@@ -46,17 +52,21 @@ func codeMember() schema.Property {
 	return schema.Required("code", schema.String("The code of the order, po_ and 26 characters.", schema.Pattern(orderCode.String())))
 }
 
+// codeIn is the input of a route that takes nothing but the order in its path.
 type codeIn struct {
 	Code string `json:"code"`
 }
 
 var (
-	invalid  = tool.ErrorDoc{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."}
-	missing  = tool.ErrorDoc{Code: fault.NotFound, Reason: "There is no such order of this app and this user."}
-	away     = tool.ErrorDoc{Code: fault.DB, Reason: "The store, auth or the provider cannot be reached right now. Try again in a moment."}
-	keyTwice = "IDEMPOTENCY_KEY_CONFLICT (the key was used for something else), REQUEST_IN_PROGRESS (the first call with the key still runs)"
+	invalid      = tool.ErrorDoc{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."}
+	notFound     = tool.ErrorDoc{Code: fault.NotFound, Reason: "There is no such order of this app and this user."}
+	unavailable  = tool.ErrorDoc{Code: fault.DB, Reason: "The store, auth or the provider cannot be reached right now. Try again in a moment."}
+	keyConflicts = "IDEMPOTENCY_KEY_CONFLICT (the key was used for something else), " +
+		"REQUEST_IN_PROGRESS (the first call with the key still runs)"
 )
 
+// createRoute declares POST /v1/pay/orders. It answers 201 for a new order, and 200 for one that the clientOrderId
+// names already. With an Idempotency-Key the same call is done once (SPEC.md 7).
 func createRoute(s *payments.Service) tool.APIRoute {
 	won := func(name, what string) schema.Property {
 		return schema.Optional(name, schema.Integer(what+" In won, digits alone."))
@@ -64,7 +74,7 @@ func createRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders",
 		Success:     []int{http.StatusCreated, http.StatusOK},
 		Idempotency: tool.KeyOptional, Credential: tool.AppCredential, Declaration: tool.Declaration{
-			Name: "pay.orders.create", Category: category, Scope: write, MaxBody: maxBody, Timeout: providerTimeout,
+			Name: "pay.orders.create", Category: category, Scope: scopeWrite, MaxBody: maxBody, Timeout: providerTimeout,
 			Description: "Creates an order, and asks the payment provider for the account or the page to pay it with. Needed is amount or " +
 				"supplyAmount; " +
 				"amount alone holds a tax of 1/11, and a tax that is not stated is never added to supplyAmount. A clientOrderId that was used " +
@@ -92,10 +102,10 @@ func createRoute(s *payments.Service) tool.APIRoute {
 			Errors: []tool.ErrorDoc{invalid, {Code: fault.BadAmount, Reason: "The price does not hold: details.rule is MISSING, SUM, RANGE or " +
 				"NEGATIVE."},
 				{Code: fault.Conflict, Reason: "details.code: AMOUNT_MISMATCH (the clientOrderId has another amount), PROVIDER_DECLINED, " +
-					"CLIENT_ORDER_ID_TAKEN, " + keyTwice},
-				away},
+					"CLIENT_ORDER_ID_TAKEN, " + keyConflicts},
+				unavailable},
 		}}, func(ctx context.Context, in createIn) (tool.Result, error) {
-		w, err := in.wanted()
+		w, err := in.input()
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -103,21 +113,24 @@ func createRoute(s *payments.Service) tool.APIRoute {
 	})
 }
 
+// showRoute declares GET /v1/pay/orders/{code}. An order of another app or user is E_NOT_FOUND, like one that does not
+// exist.
 func showRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodGet, Path: "/v1/pay/orders/{code}", Idempotency: tool.KeyIgnored,
-		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.show", Category: category, Scope: read,
+		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.show", Category: category, Scope: scopeRead,
 			Description: "One order of this app and this user, with its refunds.",
-			Input:       schema.Object(codeMember()), Errors: []tool.ErrorDoc{invalid, missing, away}}},
+			Input:       schema.Object(codeMember()), Errors: []tool.ErrorDoc{invalid, notFound, unavailable}}},
 		func(ctx context.Context, in codeIn) (payments.OrderAnswer, error) { return s.Order(ctx, in.Code) })
 }
 
+// listRoute declares GET /v1/pay/orders: a keyset page, newest first.
 func listRoute(s *payments.Service) tool.APIRoute {
 	var states []string
-	for _, status := range payments.Statuses() {
+	for _, status := range order.Statuses() {
 		states = append(states, string(status))
 	}
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodGet, Path: "/v1/pay/orders", Idempotency: tool.KeyIgnored,
-		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.list", Category: category, Scope: read,
+		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.list", Category: category, Scope: scopeRead,
 			Description: "The orders of this app and this user, newest first.",
 			Input: schema.Object(
 				schema.Optional("status", schema.String("Orders in this state alone.", schema.Enum(states...))),
@@ -127,24 +140,26 @@ func listRoute(s *payments.Service) tool.APIRoute {
 				schema.Optional("attention", schema.Boolean("Those alone that an operator has to look at.")),
 				schema.Optional("limit", schema.Integer("How many.", schema.Range(1, 100), schema.Default(20))),
 				schema.Optional("cursor", schema.String("next_cursor of the page before.", schema.Length(1, 200))),
-			), Errors: []tool.ErrorDoc{invalid, away}}},
+			), Errors: []tool.ErrorDoc{invalid, unavailable}}},
 		func(ctx context.Context, in listIn) (Orders, error) {
 			f, err := in.filter()
 			if err != nil {
 				return Orders{}, err
 			}
 			page, next, err := s.List(ctx, f)
-			out := Orders{Orders: []payments.OrderView{}, Next: cursor(next)}
-			for _, b := range page {
-				out.Orders = append(out.Orders, b.View())
+			out := Orders{Orders: []order.View{}, Next: cursor(next)}
+			for _, a := range page {
+				out.Orders = append(out.Orders, a.View())
 			}
 			return out, err
 		})
 }
 
+// refundRoute declares POST /v1/pay/orders/{code}/refund. An unknown outcome at the provider is no error: the refund
+// is answered as PENDING.
 func refundRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/refund", Idempotency: tool.KeyOptional,
-		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.refund", Category: category, Scope: refund,
+		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.refund", Category: category, Scope: scopeRefund,
 			MaxBody: maxBody, Timeout: providerTimeout,
 			Description: "Pays money of a PAID order back, all of it or a part. Send an Idempotency-Key. Status PENDING: the provider's answer is " +
 				"not " +
@@ -159,11 +174,11 @@ func refundRoute(s *payments.Service) tool.APIRoute {
 					schema.Required("holder", schema.String("Whose account it is.", schema.Length(1, 10))))),
 				schema.Optional("expectedRefundable", schema.Integer("What the caller takes the refundable amount for: another one is a conflict.")),
 			),
-			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code: ORDER_NOT_REFUNDABLE, AMOUNT_MISMATCH " +
+			Errors: []tool.ErrorDoc{invalid, notFound, {Code: fault.Conflict, Reason: "details.code: ORDER_NOT_REFUNDABLE, AMOUNT_MISMATCH " +
 				"(expectedRefundable), " +
-				"REFUND_EXCEEDS_BALANCE, PROVIDER_DECLINED, " + keyTwice}, away}}},
+				"REFUND_EXCEEDS_BALANCE, PROVIDER_DECLINED, " + keyConflicts}, unavailable}}},
 		func(ctx context.Context, in refundIn) (tool.Result, error) {
-			w, err := in.wanted()
+			w, err := in.input()
 			if err != nil {
 				return tool.Result{}, err
 			}
@@ -171,26 +186,29 @@ func refundRoute(s *payments.Service) tool.APIRoute {
 		})
 }
 
+// cancelRoute declares POST /v1/pay/orders/{code}/cancel, which gives up an order that is not paid.
 func cancelRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/cancel", Idempotency: tool.KeyOptional,
-		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.cancel", Category: category, Scope: write,
+		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.cancel", Category: category, Scope: scopeWrite,
 			MaxBody: maxBody, Timeout: providerTimeout, Description: "Gives an order up that is not paid. A paid one is refunded.",
 			Output: schema.Of[payments.OrderAnswer](), Input: schema.Object(codeMember()),
-			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code: ORDER_NOT_CANCELABLE (it is paid, or has " +
-				"ended), " + keyTwice},
-				away}}},
+			Errors: []tool.ErrorDoc{invalid, notFound, {Code: fault.Conflict, Reason: "details.code: ORDER_NOT_CANCELABLE (it is paid, or has " +
+				"ended), " + keyConflicts},
+				unavailable}}},
 		func(ctx context.Context, in codeIn) (tool.Result, error) { return s.CancelOrder(ctx, in.Code) })
 }
 
+// reconcileRoute declares POST /v1/pay/orders/{code}/reconcile: the one call by which an app can have the provider
+// asked at once.
 func reconcileRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/reconcile", Idempotency: tool.KeyIgnored,
-		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.reconcile", Category: category, Scope: write,
+		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.reconcile", Category: category, Scope: scopeWrite,
 			MaxBody: maxBody, Timeout: providerTimeout, Description: "Asks the provider about the order now, and brings it to what the provider " +
 				"says.",
 			Input: schema.Object(codeMember(), schema.Optional("amount", schema.Integer("What the caller takes the order's amount for."))),
-			Errors: []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "details.code AMOUNT_MISMATCH: the caller or the provider " +
+			Errors: []tool.ErrorDoc{invalid, notFound, {Code: fault.Conflict, Reason: "details.code AMOUNT_MISMATCH: the caller or the provider " +
 				"has another amount."},
-				away}}},
+				unavailable}}},
 		func(ctx context.Context, in reconcileIn) (payments.OrderAnswer, error) {
 			amount, err := in.amount()
 			if err != nil {
@@ -200,17 +218,20 @@ func reconcileRoute(s *payments.Service) tool.APIRoute {
 		})
 }
 
+// eventsRoute declares GET /v1/pay/orders/{code}/events: the order's history, for support and for debugging a
+// receiver.
 func eventsRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodGet, Path: "/v1/pay/orders/{code}/events", Idempotency: tool.KeyIgnored,
-		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.events", Category: category, Scope: read,
+		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.events", Category: category, Scope: scopeRead,
 			Description: "What has happened to an order, by version, and each attempt to notify the app of it.",
-			Input:       schema.Object(codeMember()), Errors: []tool.ErrorDoc{invalid, missing, away}}},
+			Input:       schema.Object(codeMember()), Errors: []tool.ErrorDoc{invalid, notFound, unavailable}}},
 		func(ctx context.Context, in codeIn) (Events, error) {
 			h, err := s.History(ctx, in.Code)
 			return eventsOf(h), err
 		})
 }
 
+// redeliverIn names a notification of an order.
 type redeliverIn struct {
 	Code string `json:"code"`
 	ID   string `json:"id"`
@@ -218,18 +239,19 @@ type redeliverIn struct {
 
 // Redelivered is the answer of a redelivery.
 type Redelivered struct {
-	ID    string               `json:"id"`
-	State payments.NoticeState `json:"state"`
+	ID    string                     `json:"id"`
+	State payments.NotificationState `json:"state"`
 }
 
+// redeliverRoute declares the redelivery of one notification. It is answered 202: the attempt is made by a job.
 func redeliverRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/notifications/{id}/redeliver",
 		Success: []int{http.StatusAccepted}, Idempotency: tool.KeyIgnored, Credential: tool.AppCredential, Declaration: tool.Declaration{
-			Name: "pay.notifications.redeliver", Category: category, Scope: write, MaxBody: maxBody,
+			Name: "pay.notifications.redeliver", Category: category, Scope: scopeWrite, MaxBody: maxBody,
 			Description: "Sends a notification again: the same bytes under the same id.",
 			Input:       schema.Object(codeMember(), schema.Required("id", schema.String("The id of the notification.", schema.Length(1, 64)))),
-			Errors:      []tool.ErrorDoc{invalid, missing, {Code: fault.Conflict, Reason: "The order has no payment_notify_url."}, away}}},
+			Errors:      []tool.ErrorDoc{invalid, notFound, {Code: fault.Conflict, Reason: "The order has no payment_notify_url."}, unavailable}}},
 		func(ctx context.Context, in redeliverIn) (Redelivered, error) {
-			return Redelivered{in.ID, payments.NoticePending}, s.Redeliver(ctx, in.Code, in.ID)
+			return Redelivered{in.ID, payments.NotificationPending}, s.Redeliver(ctx, in.Code, in.ID)
 		})
 }

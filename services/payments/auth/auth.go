@@ -1,4 +1,5 @@
-// Package auth asks the auth service about Connected Apps.
+// Package auth asks the auth service about Connected Apps. It keeps nothing of the answers: an app that was suspended, or a
+// secret that was revoked, is so for the very next question. It refuses an answer about another app than it has asked for.
 package auth
 
 import (
@@ -12,10 +13,12 @@ import (
 	"hub.internal/services/payments"
 )
 
+// settingsQuestion is what the operation of auth takes.
 type settingsQuestion struct {
 	ServiceCode string `json:"service_code"`
 }
 
+// settingsAnswer has of auth's answer what payments needs. Members that a later auth adds are ignored.
 type settingsAnswer struct {
 	ServiceCode    string   `json:"service_code"`
 	Status         string   `json:"status"`
@@ -24,6 +27,7 @@ type settingsAnswer struct {
 	WebhookSecrets []string `json:"webhook_secrets"`
 }
 
+// readSettings is auth's operation. It changes nothing, so that pkg/remote may repeat it within its retry budget.
 var readSettings = remote.Operation[settingsQuestion, settingsAnswer]{Path: "/internal/apps/settings", Repeatable: true}
 
 // Contracts are what payments takes for granted of auth.

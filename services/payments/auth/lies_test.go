@@ -32,7 +32,13 @@ func TestAnotherAppsSettings(t *testing.T) {
 	h := hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", "payments"), Logger: logger}
 	h.Operation(contract.Lie(t, "auth", hop.Declaration{Path: "/internal/apps/settings", Takes: caller.Neighbour("payments")},
 		func(context.Context, asked) (map[string]any, error) {
-			return map[string]any{"service_code": "shop", "status": "ACTIVE", "redirect_urls": []string{}, "origins": []string{}, "webhook_secrets": []string{"whsec_x"}}, nil
+			return map[string]any{
+				"service_code":    "shop",
+				"status":          "ACTIVE",
+				"redirect_urls":   []string{},
+				"origins":         []string{},
+				"webhook_secrets": []string{"whsec_x"},
+			}, nil
 		}))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)

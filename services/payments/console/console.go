@@ -1,5 +1,8 @@
 // Package console is payments' pages for operators. It speaks HTML and HTTP to people, and refuses to judge: what may
 // happen is the services' to say.
+//
+// The gateway is the only one that reaches these pages: it has signed the person in, and its token says who that is and
+// with which roles. A page about a credential never has the secret in it, not even the one that was typed just now.
 package console
 
 import (
@@ -20,6 +23,7 @@ import (
 //go:embed pages/*.html
 var files embed.FS
 
+// admin is the role that every page of payments needs.
 const admin = "admin"
 
 // Config is what a Console is made of.

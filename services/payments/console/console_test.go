@@ -41,8 +41,14 @@ func newOffice(t *testing.T) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &office{t: t, mux: http.NewServeMux(), safe: credentials.New(credentials.Config{Store: postgres.New(hubtest.Pool(t, db.URL("payments"))), Sealer: box, Now: time.Now})}
-	c, err := console.New(console.Config{Credentials: o.safe, Trusted: callertest.Keys(t, "payments", "gateway"), Logger: slog.New(slog.DiscardHandler)})
+	o := &office{
+		t:    t,
+		mux:  http.NewServeMux(),
+		safe: credentials.New(credentials.Config{Store: postgres.New(hubtest.Pool(t, db.URL("payments"))), Sealer: box, Now: time.Now}),
+	}
+	c, err := console.New(
+		console.Config{Credentials: o.safe, Trusted: callertest.Keys(t, "payments", "gateway"), Logger: slog.New(slog.DiscardHandler)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +57,17 @@ func newOffice(t *testing.T) *office {
 }
 
 func as(roles ...string) caller.Caller {
-	return caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: "ada@example.com", CredentialID: "ses_1", HubUser: "usr_1", Email: "ada@example.com", Name: "Ada", Roles: roles, RequestID: "req_1"}
+	return caller.Caller{
+		Kind:           caller.User,
+		Service:        "console",
+		ExternalUserID: "ada@example.com",
+		CredentialID:   "ses_1",
+		HubUser:        "usr_1",
+		Email:          "ada@example.com",
+		Name:           "Ada",
+		Roles:          roles,
+		RequestID:      "req_1",
+	}
 }
 
 func (o *office) send(who caller.Caller, method, path string, form url.Values) *httptest.ResponseRecorder {
@@ -119,13 +135,23 @@ func TestCredentialsOnPages(t *testing.T) {
 	o.get("/admin/credentials", "There is no credential yet")
 	o.get("/admin/credentials?show=active", "No credential is active")
 	o.get("/admin/credentials/new", "Provider", "Environment", "Client id", "Secret key")
-	if w := o.send(as("admin"), "POST", "/admin/credentials", given("provider", "nicepay", "env", "live", "client_id", "canary ")); w.Code != http.StatusUnprocessableEntity {
+	if w := o.send(
+		as("admin"),
+		"POST",
+		"/admin/credentials",
+		given("provider", "nicepay", "env", "live", "client_id", "canary "),
+	); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("%d", w.Code)
 	} else {
 		o.has(w, "This must be one of sandbox, production", "This must be 8 to 200 printable characters")
 	}
 	o.post("/admin/credentials", given("provider", "nicepay", "env", "sandbox"), "/admin/credentials/1")
-	if w := o.send(as("admin"), "POST", "/admin/credentials", given("provider", "nicepay", "env", "sandbox")); w.Code != http.StatusConflict {
+	if w := o.send(
+		as("admin"),
+		"POST",
+		"/admin/credentials",
+		given("provider", "nicepay", "env", "sandbox"),
+	); w.Code != http.StatusConflict {
 		t.Errorf("%d", w.Code)
 	} else {
 		o.has(w, "already. Rotate it.")
@@ -140,7 +166,12 @@ func TestCredentialsOnPages(t *testing.T) {
 	o.get("/admin/credentials", "nicepay 1", "nicepay 3", "S2_n****t0id")
 	o.get("/admin/credentials?show=active", "!nicepay 1", "nicepay 3")
 	o.get("/admin/credentials/3/deactivate", "Type nicepay sandbox to confirm", "No order can be made")
-	if w := o.send(as("admin"), "POST", "/admin/credentials/3/deactivate", url.Values{"confirm": {"sandbox"}}); w.Code != http.StatusUnprocessableEntity {
+	if w := o.send(
+		as("admin"),
+		"POST",
+		"/admin/credentials/3/deactivate",
+		url.Values{"confirm": {"sandbox"}},
+	); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("%d", w.Code)
 	} else {
 		o.has(w, "This must be what it is for: nicepay sandbox")
@@ -168,9 +199,15 @@ func TestCredentialsAreForAdministrators(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
 	for _, who := range []caller.Caller{as("reviewer"), as(), {Kind: caller.Visitor, Service: "console"}} {
-		for _, page := range []struct{ method, path string }{{"GET", "/admin/credentials"}, {"GET", "/admin/credentials/new"}, {"POST", "/admin/credentials"}, {"GET", "/admin/credentials/1"},
+		for _, page := range []struct{ method, path string }{{"GET", "/admin/credentials"}, {"GET", "/admin/credentials/new"},
+			{"POST", "/admin/credentials"}, {"GET", "/admin/credentials/1"},
 			{"POST", "/admin/credentials/1/rotate"}, {"POST", "/admin/credentials/1/activate"}, {"POST", "/admin/credentials/1/deactivate"}} {
-			if w := o.send(who, page.method, page.path, given("provider", "nicepay", "env", "sandbox")); w.Code != map[bool]int{true: http.StatusForbidden, false: http.StatusUnauthorized}[who.Kind == caller.User] {
+			if w := o.send(
+				who,
+				page.method,
+				page.path,
+				given("provider", "nicepay", "env", "sandbox"),
+			); w.Code != map[bool]int{true: http.StatusForbidden, false: http.StatusUnauthorized}[who.Kind == caller.User] {
 				t.Errorf("%v: %s %s: %d", who.Roles, page.method, page.path, w.Code)
 			}
 		}

@@ -15,6 +15,7 @@ const credentialsPath = "/admin/credentials"
 
 var upToCredentials = web.Link{Text: "Payment credentials", Href: credentialsPath}
 
+// mountCredentials registers the pages about credentials, each with the role that it needs.
 func (c *Console) mountCredentials(mux *http.ServeMux) {
 	for pattern, page := range map[string]web.Handler{
 		"GET /admin/credentials":                  c.credentials,
@@ -46,6 +47,7 @@ func (c *Console) onCredential(page func(http.ResponseWriter, *http.Request, cre
 	}
 }
 
+// credentialsPage is the list, of all credentials or of the active ones.
 type credentialsPage struct {
 	Choices []web.Choice
 	List    []credentialView
@@ -74,6 +76,7 @@ func (v credentialView) EnvBadge() web.Badge {
 	return web.Badge{Kind: "info", Text: string(v.Env)}
 }
 
+// credentials lists them, newest first.
 func (c *Console) credentials(w http.ResponseWriter, r *http.Request) error {
 	p := credentialsPage{All: r.URL.Query().Get("show") != "active"}
 	list, err := c.Credentials.List(r.Context(), credentials.Filter{ActiveOnly: !p.All})
@@ -88,6 +91,7 @@ func (c *Console) credentials(w http.ResponseWriter, r *http.Request) error {
 	return c.site.Render(w, r, "credentials", web.Page{Title: "Payment credentials", Lead: "What payment providers know Hub by.", Data: p})
 }
 
+// credential shows one, without its secret.
 func (c *Console) credential(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
 	return c.site.Render(w, r, "credential", web.Page{Title: "Credential " + one.ID.String(), Lead: one.Name(), Data: credentialView{one},
 		Crumbs: []web.Link{upToCredentials}})
@@ -101,6 +105,8 @@ type credentialForm struct {
 	ClientID, Secret web.Field
 }
 
+// formOf has the two fields that adding and rotating have in common. Neither is ever filled in again: a secret that
+// was typed does not come back to the browser.
 func formOf() *credentialForm {
 	return &credentialForm{Keep: credentialsPath,
 		ClientID: web.Field{Name: "client_id", Label: "Client id", Required: true, MaxLength: credentials.MaxValue, Autocomplete: "off",
@@ -109,6 +115,7 @@ func formOf() *credentialForm {
 			Autocomplete: "new-password", Hint: "It is kept encrypted, and never shown again."}}
 }
 
+// newForm is the form that adds a credential, with its provider and its environment.
 func newForm() *credentialForm {
 	f := formOf()
 	f.Action, f.Button = credentialsPath, "Add the credential"
@@ -138,14 +145,18 @@ func (f *credentialForm) marked(err error) (marked bool) {
 	return marked
 }
 
+// newCredential shows the empty form.
 func (c *Console) newCredential(w http.ResponseWriter, r *http.Request) error {
 	return c.renderForm(w, r, 0, "Add a credential", newForm())
 }
 
+// renderForm shows a form, with status 422 or 409 when something is wrong with it.
 func (c *Console) renderForm(w http.ResponseWriter, r *http.Request, status int, title string, f *credentialForm) error {
 	return c.site.Render(w, r, "credential_form", web.Page{Title: title, Status: status, Data: f, Crumbs: []web.Link{upToCredentials}})
 }
 
+// addCredential does what the form asks for. A second active credential of an environment is a conflict: it is to be
+// rotated.
 func (c *Console) addCredential(w http.ResponseWriter, r *http.Request) error {
 	form, err := web.Form(r)
 	if err != nil {
@@ -164,6 +175,7 @@ func (c *Console) addCredential(w http.ResponseWriter, r *http.Request) error {
 	return back(w, r, credentialView{added}.Page(), "The credential is added. New orders use it.", err)
 }
 
+// rotationForm asks for what takes a credential's place. Provider and environment stay.
 func rotationForm(one credentials.Credential) *credentialForm {
 	f := formOf()
 	page := credentialView{one}.Page()
@@ -171,10 +183,12 @@ func rotationForm(one credentials.Credential) *credentialForm {
 	return f
 }
 
+// rotation shows the form.
 func (c *Console) rotation(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
 	return c.renderForm(w, r, 0, "Rotate the credential of "+one.Name(), rotationForm(one))
 }
 
+// rotateCredential goes on to the new credential's page.
 func (c *Console) rotateCredential(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
 	form, err := web.Form(r)
 	if err != nil {
@@ -192,6 +206,7 @@ func (c *Console) rotateCredential(w http.ResponseWriter, r *http.Request, one c
 	return back(w, r, page, "The credential is rotated. Orders from before keep the one that they were made with.", err)
 }
 
+// activateCredential lets new orders use a credential of before.
 func (c *Console) activateCredential(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
 	_, err := c.Credentials.Activate(r.Context(), one.ID)
 	return back(w, r, credentialView{one}.Page(), "New orders use the credential.", err)
@@ -203,10 +218,12 @@ func typedField(one credentials.Credential) web.Field {
 		Autofocus: true, Autocomplete: "off"}
 }
 
+// deactivation asks for confirmation.
 func (c *Console) deactivation(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
 	return c.renderDeactivation(w, r, 0, one, typedField(one))
 }
 
+// renderDeactivation shows the confirmation, again with the problem when another text was typed.
 func (c *Console) renderDeactivation(w http.ResponseWriter, r *http.Request, status int, one credentials.Credential,
 	typed web.Field,
 ) error {
@@ -223,6 +240,7 @@ func (c *Console) renderDeactivation(w http.ResponseWriter, r *http.Request, sta
 		})
 }
 
+// deactivateCredential leaves new orders of the environment without a credential.
 func (c *Console) deactivateCredential(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
 	form, err := web.Form(r)
 	if err != nil {

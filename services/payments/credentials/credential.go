@@ -1,6 +1,11 @@
 // Package credentials is the domain of what payment providers know Hub by: for each provider and environment one that new
 // orders use, and those before it, which their orders keep. What is secret of one is written and used, and never shown.
 // It refuses to know a provider's protocol, and where anything is kept.
+//
+// A credential is sealed with a keyset that is not in the store (pkg/seal), and bound to its column, row and environment: what
+// was copied from the sandbox's row into production's does not open. Of each provider and environment one credential is
+// active at most. One that is not active any more still serves the orders that were made with it, and verifies webhooks for
+// 30 days.
 package credentials
 
 import (
@@ -35,8 +40,8 @@ const NicePay = "nicepay"
 // Providers lists the providers.
 func Providers() []string { return []string{NicePay} }
 
-// Cred is a credential in clear, for as long as a call takes. It shows itself to nobody who does not call Reveal.
-type Cred struct {
+// Unsealed is a credential in clear, for as long as a call takes. It shows itself to nobody who does not call Reveal.
+type Unsealed struct {
 	// ID names the row, and Env is the one that it is for.
 	ID  ID
 	Env Env
@@ -44,20 +49,22 @@ type Cred struct {
 	clientID, secret string
 }
 
-// NewCred returns a credential in clear.
-func NewCred(id ID, env Env, clientID, secret string) Cred { return Cred{id, env, clientID, secret} }
+// NewUnsealed returns a credential in clear.
+func NewUnsealed(id ID, env Env, clientID, secret string) Unsealed {
+	return Unsealed{id, env, clientID, secret}
+}
 
 // Reveal returns what the provider knows Hub by.
-func (c Cred) Reveal() (clientID, secret string) { return c.clientID, c.secret }
+func (c Unsealed) Reveal() (clientID, secret string) { return c.clientID, c.secret }
 
 // String masks the credential.
-func (c Cred) String() string { return fmt.Sprintf("credential %s (%s)", c.ID, c.Env) }
+func (c Unsealed) String() string { return fmt.Sprintf("credential %s (%s)", c.ID, c.Env) }
 
 // GoString masks the credential for %#v.
-func (c Cred) GoString() string { return c.String() }
+func (c Unsealed) GoString() string { return c.String() }
 
 // LogValue masks the credential for slog.
-func (c Cred) LogValue() slog.Value { return slog.StringValue(c.String()) }
+func (c Unsealed) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // Credential is what may be known of a credential. A row is never deleted: orders name it.
 type Credential struct {
@@ -180,6 +187,8 @@ func (s Sealed) open(by Sealer) (v Values, err error) {
 	return v, nil
 }
 
+// sealName binds a ciphertext to its column, its row and its environment: one that was moved to another place does not
+// open.
 func (c Credential) sealName(column string) string {
 	return "payments.credentials|" + column + "|" + c.ID.String() + "|" + string(c.Env)
 }

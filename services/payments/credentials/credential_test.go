@@ -26,7 +26,8 @@ import (
 
 func TestMask(t *testing.T) {
 	t.Parallel()
-	for clientID, want := range map[string]string{"": "****", "x": "****", "12345678": "****78", "12345678901": "****01", "123456789012": "1234****9012",
+	for clientID, want := range map[string]string{"": "****", "x": "****", "12345678": "****78", "12345678901": "****01",
+		"123456789012":                        "1234****9012",
 		"S2_af4543a0be4d49a98122e01ec2059a56": "S2_a****9a56"} {
 		if got := credentials.Mask(clientID); got != want {
 			t.Errorf("%q: %q", clientID, got)
@@ -44,12 +45,16 @@ func TestWishesAreJudgedAsAWhole(t *testing.T) {
 		values   credentials.Values
 		paths    string
 	}{
-		"provider":   {"stripe", credentials.Sandbox, good, "/provider"},
-		"env":        {credentials.NicePay, "live", good, "/env"},
-		"short":      {credentials.NicePay, credentials.Sandbox, credentials.Values{ClientID: "1234567", Secret: "7654321"}, "/client_id /secret"},
-		"long":       {credentials.NicePay, credentials.Sandbox, credentials.Values{ClientID: strings.Repeat("x", 201), Secret: good.Secret}, "/client_id"},
-		"spaces":     {credentials.NicePay, credentials.Sandbox, credentials.Values{ClientID: good.ClientID + "\n", Secret: " " + good.Secret}, "/client_id /secret"},
-		"no ASCII":   {credentials.NicePay, credentials.Sandbox, credentials.Values{ClientID: good.ClientID, Secret: "canary-비밀-secret"}, "/secret"},
+		"provider": {"stripe", credentials.Sandbox, good, "/provider"},
+		"env":      {credentials.NicePay, "live", good, "/env"},
+		"short": {credentials.NicePay, credentials.Sandbox, credentials.Values{ClientID: "1234567", Secret: "7654321"},
+			"/client_id /secret"},
+		"long": {credentials.NicePay, credentials.Sandbox, credentials.Values{ClientID: strings.Repeat("x", 201), Secret: good.Secret},
+			"/client_id"},
+		"spaces": {credentials.NicePay, credentials.Sandbox,
+			credentials.Values{ClientID: good.ClientID + "\n", Secret: " " + good.Secret}, "/client_id /secret"},
+		"no ASCII": {credentials.NicePay, credentials.Sandbox, credentials.Values{ClientID: good.ClientID, Secret: "canary-비밀-secret"},
+			"/secret"},
 		"everything": {"", "", credentials.Values{}, "/client_id /env /provider /secret"},
 	} {
 		_, err := s.Add(s.ctx, c.provider, c.env, c.values)
@@ -58,7 +63,11 @@ func TestWishesAreJudgedAsAWhole(t *testing.T) {
 			paths = append(paths, v.Path)
 		}
 		slices.Sort(paths)
-		if got := strings.Join(paths, " "); got != c.paths || !fault.Is(err, fault.Validation) || strings.Contains(fmt.Sprintf("%+v", fault.From(err)), "canary") {
+		if got := strings.Join(
+			paths,
+			" ",
+		); got != c.paths || !fault.Is(err, fault.Validation) ||
+			strings.Contains(fmt.Sprintf("%+v", fault.From(err)), "canary") {
 			t.Errorf("%s: %q, %v", name, got, err)
 		}
 	}
@@ -83,8 +92,8 @@ func TestACredentialsLife(t *testing.T) {
 	if err != nil || !second.Active || second.Env != credentials.Sandbox || second.CreatedBy != "ada@example.com" {
 		t.Fatalf("%+v, %v", second, err)
 	}
-	is := func(want string) func(credentials.Cred, error) {
-		return func(c credentials.Cred, err error) {
+	is := func(want string) func(credentials.Unsealed, error) {
+		return func(c credentials.Unsealed, err error) {
 			t.Helper()
 			clientID, secret := c.Reveal()
 			if v := values(want); err != nil || clientID != v.ClientID || secret != v.Secret {
@@ -145,8 +154,15 @@ func TestACredentialsLife(t *testing.T) {
 	is("1")(s.Active(s.ctx, credentials.NicePay, credentials.Sandbox))
 
 	var log string
-	if err := s.owner.QueryRow(t.Context(), `SELECT string_agg(tool || ' ' || (detail->>'credential') || ' ' || external_user_id, ', ' ORDER BY tool, detail->>'credential') FROM audit.calls`).Scan(&log); err != nil ||
-		log != "credential.activate 1 ada@example.com, credential.add 1 ada@example.com, credential.add 2 ada@example.com, credential.deactivate 4 ada@example.com, credential.rotate 4 ada@example.com" {
+	if err := s.owner.QueryRow(
+		t.Context(),
+		`SELECT string_agg(tool || ' ' || (detail->>'credential') || ' ' || external_user_id, ', ' ORDER BY tool, detail->>'credential') `+
+			`FROM audit.calls`,
+	).Scan(
+		&log,
+	); err != nil ||
+		log != "credential.activate 1 ada@example.com, credential.add 1 ada@example.com, credential.add 2 ada@example.com, "+
+			"credential.deactivate 4 ada@example.com, credential.rotate 4 ada@example.com" {
 		t.Errorf("%s, %v", log, err)
 	}
 }
@@ -363,8 +379,13 @@ func TestNothingShowsWhatTheProviderGave(t *testing.T) {
 	_, err = s.Deactivate(s.ctx, next.ID, "x")
 	tell("deactivate", nil, err)
 	var rows string
-	if err := s.owner.QueryRow(t.Context(), `SELECT (SELECT string_agg(c::text || encode(client_id_ct, 'escape') || encode(secret_ct, 'escape'), '') FROM payments.credentials c)
-		|| (SELECT string_agg(c::text, '') FROM audit.calls c)`).Scan(&rows); err != nil {
+	if err := s.owner.QueryRow(
+		t.Context(),
+		`SELECT (SELECT string_agg(c::text || encode(client_id_ct, 'escape') || encode(secret_ct, 'escape'), '') FROM payments.credentials c)
+		|| (SELECT string_agg(c::text, '') FROM audit.calls c)`,
+	).Scan(
+		&rows,
+	); err != nil {
 		t.Fatal(err)
 	}
 	everything := said.String() + rows
@@ -382,10 +403,13 @@ func TestNothingShowsWhatTheProviderGave(t *testing.T) {
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	s := newSafe(t)
-	s.exec(t, `INSERT INTO payments.credentials (provider, env, client_id_ct, client_id_mask, secret_ct, active, created_by, created_at, updated_at)
+	s.exec(
+		t,
+		`INSERT INTO payments.credentials (provider, env, client_id_ct, client_id_mask, secret_ct, active, created_by, created_at, updated_at)
 		VALUES ('nicepay', 'sandbox', '', 'S2_a****9a56', '', true, 'ada', '2026-01-15T09:00:00Z', '2026-01-15T09:00:00Z'),
 		('nicepay', 'production', '', 'R2_0****77aa', '', false, 'ada', '2026-01-15T10:00:00Z', '2026-02-15T09:00:00Z'),
-		('nicepay', 'production', '', 'R2_9****01cd', '', true, 'ada', '2026-02-15T09:00:00Z', '2026-02-15T09:00:00Z')`)
+		('nicepay', 'production', '', 'R2_9****01cd', '', true, 'ada', '2026-02-15T09:00:00Z', '2026-02-15T09:00:00Z')`,
+	)
 	declared := credentials.Tools(s.Service)[0]
 	spec := declared.Spec
 	var output jsonschema.Schema
@@ -411,7 +435,14 @@ func TestExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		if spec.Examples[i].Data, spec.Examples[i].Count = data, count; !*update && (want.String() != string(data) || count != e.Count) {
-			t.Errorf("%s: got %d %s\nwant %d %s\n(go test -run TestExamples -update writes the answers)", e.Title, count, data, e.Count, &want)
+			t.Errorf(
+				"%s: got %d %s\nwant %d %s\n(go test -run TestExamples -update writes the answers)",
+				e.Title,
+				count,
+				data,
+				e.Count,
+				&want,
+			)
 		}
 	}
 	if *update {
@@ -420,7 +451,8 @@ func TestExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for body, want := range map[string]int{`{}`: 3, `{"env":"sandbox"}`: 1, `{"env":"production"}`: 2, `{"active_only":true}`: 2, `{"env":"production","active_only":true}`: 1} {
+	for body, want := range map[string]int{`{}`: 3, `{"env":"sandbox"}`: 1, `{"env":"production"}`: 2, `{"active_only":true}`: 2,
+		`{"env":"production","active_only":true}`: 1} {
 		if got, err := declared.Endpoint(s.ctx, &tool.Call{Input: []byte(body)}); err != nil || got.(*tool.Result).Count != want {
 			t.Errorf("%s: %+v, %v", body, got, err)
 		}

@@ -41,7 +41,10 @@ type safe struct {
 func newSafe(t *testing.T) *safe {
 	t.Helper()
 	db := hubtest.MigratedStore(t, "payments", postgres.Migrate)
-	s := &safe{store: postgres.New(hubtest.Pool(t, db.URL("payments"))), clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Millisecond))}
+	s := &safe{
+		store: postgres.New(hubtest.Pool(t, db.URL("payments"))),
+		clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Millisecond)),
+	}
 	var err error
 	if s.keyset, err = seal.NewKeyset(); err == nil {
 		s.owner, err = pgx.Connect(t.Context(), db.OwnerURL)
@@ -51,7 +54,10 @@ func newSafe(t *testing.T) *safe {
 	}
 	t.Cleanup(func() { _ = s.owner.Close(context.Background()) })
 	s.Service = s.with(t, s.keyset)
-	s.ctx = caller.With(t.Context(), caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: "ada@example.com", Email: "ada@example.com", HubUser: "usr_1"})
+	s.ctx = caller.With(
+		t.Context(),
+		caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: "ada@example.com", Email: "ada@example.com", HubUser: "usr_1"},
+	)
 	return s
 }
 

@@ -139,6 +139,7 @@ func (s *Service) Deactivate(ctx context.Context, id ID, typed string) (Credenti
 	return s.become(ctx, "credential.deactivate", id, false)
 }
 
+// become activates or deactivates a credential, with its row of the audit log.
 func (s *Service) become(ctx context.Context, operation string, id ID, active bool) (changed Credential, err error) {
 	err = s.c.Store.ChangeCredential(ctx, id, func(c Credential) (_ Change, err error) {
 		changed, err = c.become(active, s.now())
@@ -179,37 +180,38 @@ func (s *Service) Unopenable(ctx context.Context) (n, active int, err error) {
 }
 
 // Active is the credential for new orders: E_DB when there is none.
-func (s *Service) Active(ctx context.Context, provider string, env Env) (Cred, error) {
+func (s *Service) Active(ctx context.Context, provider string, env Env) (Unsealed, error) {
 	found, err := s.opened(ctx, Filter{Provider: provider, Env: env, ActiveOnly: true, Limit: 1})
 	if err != nil {
-		return Cred{}, err
+		return Unsealed{}, err
 	}
 	if len(found) == 0 {
-		return Cred{}, fault.New(fault.DB, "Hub has no active credential of %s for %s. Ask an administrator.", provider, env)
+		return Unsealed{}, fault.New(fault.DB, "Hub has no active credential of %s for %s. Ask an administrator.", provider, env)
 	}
 	return found[0], nil
 }
 
 // ByID is the credential that an order was made with, active or not: E_NOT_FOUND for an id that there is not.
-func (s *Service) ByID(ctx context.Context, id ID) (Cred, error) {
+func (s *Service) ByID(ctx context.Context, id ID) (Unsealed, error) {
 	c, err := s.c.Store.Credential(ctx, id)
 	if err != nil {
-		return Cred{}, err
+		return Unsealed{}, err
 	}
 	return s.open(c)
 }
 
 // Verifying are the credentials that may have signed a webhook: those that are active, or were in the last 30 days.
-func (s *Service) Verifying(ctx context.Context, provider string) ([]Cred, error) {
+func (s *Service) Verifying(ctx context.Context, provider string) ([]Unsealed, error) {
 	return s.opened(ctx, Filter{Provider: provider, Since: s.now().Add(-verifiesFor), Limit: maxListed})
 }
 
-func (s *Service) opened(ctx context.Context, f Filter) ([]Cred, error) {
+// opened are the credentials of a filter in clear.
+func (s *Service) opened(ctx context.Context, f Filter) ([]Unsealed, error) {
 	sealed, err := s.c.Store.Credentials(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Cred, len(sealed))
+	out := make([]Unsealed, len(sealed))
 	for i, c := range sealed {
 		if out[i], err = s.open(c); err != nil {
 			return nil, err
@@ -218,12 +220,13 @@ func (s *Service) opened(ctx context.Context, f Filter) ([]Cred, error) {
 	return out, nil
 }
 
-func (s *Service) open(c Sealed) (Cred, error) {
+// open opens one; E_DB when the keyset is missing or another one.
+func (s *Service) open(c Sealed) (Unsealed, error) {
 	if s.c.Sealer == nil {
-		return Cred{}, noKeyset()
+		return Unsealed{}, noKeyset()
 	}
 	v, err := c.open(s.c.Sealer)
-	return Cred{c.ID, c.Env, v.ClientID, v.Secret}, err
+	return Unsealed{c.ID, c.Env, v.ClientID, v.Secret}, err
 }
 
 // sealed gives the credential its id and seals the values to it.
@@ -239,6 +242,7 @@ func (s *Service) sealed(ctx context.Context, c Credential, v Values) (Sealed, e
 	return c.seal(s.c.Sealer, v)
 }
 
+// noKeyset is the error of a process that has no keyset, such as a command without HUB_SECRETS_KEYSET.
 func noKeyset() error {
 	return fault.New(fault.Conflict, "Hub has no keyset to keep secrets with: set HUB_SECRETS_KEYSET (`payments keyring new` makes one).")
 }

@@ -30,11 +30,13 @@ type List struct {
 // Count is how many there are.
 func (l List) Count() int { return len(l.Credentials) }
 
+// listIn is the input of list_pg_credentials.
 type listIn struct {
 	Env        string `json:"env"`
 	ActiveOnly bool   `json:"active_only"`
 }
 
+// listTool declares list_pg_credentials.
 func listTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "list_pg_credentials", Position: 20, Category: tool.Admin, Scope: "admin:read",

@@ -1,5 +1,8 @@
 // Package jobs runs what payments' transactions leave behind. Each job does what is right when it runs, so that any of
 // them may run late, twice, or twice at once.
+//
+// The store adds a job in the transaction of what it follows from, and names its kind (package postgres has them). A job that
+// has to wait, such as for the next attempt of a notification, runs again later rather than sleeping in a worker.
 package jobs
 
 import (
@@ -17,7 +20,7 @@ const (
 	missingEvery  = time.Minute
 	completeEvery = 30 * time.Second
 	sweepEvery    = time.Hour
-	// fetchPause is the pause between two looks for webhooks and messages.
+	// fetchPause is the pause between two polls of the queues of webhooks and notifications.
 	fetchPause = 20 * time.Millisecond
 	// notifyTakes and resolveTakes bound one run, sweepTakes a sweep at a stretch.
 	notifyTakes  = 20 * time.Second
@@ -28,16 +31,18 @@ const (
 	notifyWorkers  = 16
 )
 
-// Runner runs the jobs of payments.
+// Runner runs the jobs of payments. Those of one order are not run one after the other: the store's lock on the order, and the
+// lease of its check, make them harmless to each other. Webhooks and notifications have queues of their own, so that a slow
+// receiver or a flood of webhooks does not hold up what the others wait for.
 func Runner(service *payments.Service, store *postgres.Store, now func() time.Time) jobs.Runner {
 	var r jobs.Runner
 	r.Kinds = []jobs.Kind{
-		jobs.On(func(ctx context.Context, j postgres.Resolve) error { return later(service.Look(ctx, j.Code)) },
+		jobs.On(func(ctx context.Context, j postgres.Resolve) error { return snooze(service.ResolveDue(ctx, j.Code)) },
 			jobs.Within[postgres.Resolve](resolveTakes)),
-		jobs.On(func(ctx context.Context, j postgres.LookInto) error {
-			return later(service.LookInto(ctx, j.Provider, j.Env, j.Key))
+		jobs.On(func(ctx context.Context, j postgres.ProcessWebhook) error {
+			return snooze(service.ProcessWebhook(ctx, j.Provider, j.Env, j.Key))
 		}),
-		jobs.On(func(ctx context.Context, j postgres.Notify) error { return later(service.Notify(ctx, j.ID)) },
+		jobs.On(func(ctx context.Context, j postgres.Notify) error { return snooze(service.Notify(ctx, j.ID)) },
 			jobs.Within[postgres.Notify](notifyTakes)),
 		jobs.On(func(ctx context.Context, _ postgres.Complete) error { return service.Complete(ctx) },
 			jobs.Within[postgres.Complete](resolveTakes)),
@@ -55,8 +60,8 @@ func Runner(service *payments.Service, store *postgres.Store, now func() time.Ti
 	return r
 }
 
-// later lets a job run again after a wait, if there is one.
-func later(wait time.Duration, err error) error {
+// snooze lets a job run again after a wait, if there is one.
+func snooze(wait time.Duration, err error) error {
 	if err == nil && wait > 0 {
 		return jobs.Later(wait)
 	}

@@ -1,5 +1,8 @@
 // Package metrics shows how payments go: what the provider and the receivers of apps answer, as calls of dependencies, and what
 // the store has kept, as counts. It stands between the Service and what the Service uses, and changes nothing of either.
+//
+// Each of its three wrappers is a decorator: it embeds the interface that it measures, and overrides the methods that count.
+// What waits at a moment is no count, and is measured by the store itself (postgres.Store.Sample).
 package metrics
 
 import (
@@ -17,82 +20,88 @@ import (
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/write"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 // Provider shows the calls of a provider, which are a dependency of its name.
-func Provider(p payments.Provider) payments.Provider {
-	return provider{p, telemetry.NewDependency(p.Name())}
+func Provider(p provider.Port) provider.Port {
+	return measuredProvider{p, telemetry.NewDependency(p.Name())}
 }
 
-type provider struct {
-	payments.Provider
+// measuredProvider embeds the port, so that what is not measured goes straight through.
+type measuredProvider struct {
+	provider.Port
 	calls *telemetry.Dependency
 }
 
-func (p provider) done(ctx context.Context, operation string, start time.Time, err error) {
-	p.calls.Done(ctx, operation, start, outcome(err))
+// done counts a call and how long it took.
+func (p measuredProvider) done(ctx context.Context, operation string, start time.Time, err error) {
+	p.calls.Done(ctx, operation, start, callOutcome(err))
 }
 
-// outcome of a call: a refusal proves that the provider works.
-func outcome(err error) string {
-	var declined *payments.DeclinedError
+// callOutcome of a call: a refusal proves that the provider works.
+func callOutcome(err error) string {
+	var declined *provider.DeclinedError
 	switch {
 	case err == nil:
 		return "ok"
 	case errors.As(err, &declined):
 		return "declined"
-	case errors.Is(err, payments.ErrNotFound):
+	case errors.Is(err, provider.ErrNotFound):
 		return "not_found"
-	case errors.Is(err, payments.ErrAlreadyPaid), errors.Is(err, payments.ErrAlreadyCanceled):
+	case errors.Is(err, provider.ErrAlreadyPaid), errors.Is(err, provider.ErrAlreadyCanceled):
 		return "already"
-	case errors.Is(err, payments.ErrNotSent):
+	case errors.Is(err, provider.ErrNotSent):
 		return "not_sent"
 	}
 	return "unknown"
 }
 
-// Issue implements payments.Provider.
-func (p provider) Issue(ctx context.Context, c payments.Cred, r payments.IssueRequest) (s payments.Snapshot, err error) {
+// Issue implements provider.Port.
+func (p measuredProvider) Issue(ctx context.Context, c credentials.Unsealed, r provider.IssueRequest) (s provider.Snapshot, err error) {
 	defer func(start time.Time) { p.done(ctx, "issue", start, err) }(time.Now())
-	return p.Provider.Issue(ctx, c, r)
+	return p.Port.Issue(ctx, c, r)
 }
 
-// Get implements payments.Provider.
-func (p provider) Get(ctx context.Context, c payments.Cred, r payments.Ref) (s payments.Snapshot, err error) {
+// Get implements provider.Port.
+func (p measuredProvider) Get(ctx context.Context, c credentials.Unsealed, r provider.PaymentRef) (s provider.Snapshot, err error) {
 	defer func(start time.Time) { p.done(ctx, "get", start, err) }(time.Now())
-	return p.Provider.Get(ctx, c, r)
+	return p.Port.Get(ctx, c, r)
 }
 
-// Cancel implements payments.Provider.
-func (p provider) Cancel(ctx context.Context, c payments.Cred, r payments.CancelRequest) (s payments.Snapshot, err error) {
+// Cancel implements provider.Port.
+func (p measuredProvider) Cancel(ctx context.Context, c credentials.Unsealed, r provider.CancelRequest) (s provider.Snapshot, err error) {
 	defer func(start time.Time) { p.done(ctx, "cancel", start, err) }(time.Now())
-	return p.Provider.Cancel(ctx, c, r)
+	return p.Port.Cancel(ctx, c, r)
 }
 
-// Expire implements payments.Provider.
-func (p provider) Expire(ctx context.Context, c payments.Cred, r payments.Ref) (err error) {
+// Expire implements provider.Port.
+func (p measuredProvider) Expire(ctx context.Context, c credentials.Unsealed, r provider.PaymentRef) (err error) {
 	defer func(start time.Time) { p.done(ctx, "expire", start, err) }(time.Now())
-	return p.Provider.Expire(ctx, c, r)
+	return p.Port.Expire(ctx, c, r)
 }
 
-// NetCancel implements payments.Provider.
-func (p provider) NetCancel(ctx context.Context, c payments.Cred, code string) (err error) {
+// NetCancel implements provider.Port.
+func (p measuredProvider) NetCancel(ctx context.Context, c credentials.Unsealed, code string) (err error) {
 	defer func(start time.Time) { p.done(ctx, "netcancel", start, err) }(time.Now())
-	return p.Provider.NetCancel(ctx, c, code)
+	return p.Port.NetCancel(ctx, c, code)
 }
 
 // Notifier shows the attempts to notify apps: the dependency "receiver".
 func Notifier(n payments.Notifier) payments.Notifier {
-	return notifier{n, telemetry.NewDependency("receiver")}
+	return measuredNotifier{n, telemetry.NewDependency("receiver")}
 }
 
-type notifier struct {
+// measuredNotifier embeds the notifier, and measures what it sends.
+type measuredNotifier struct {
 	payments.Notifier
 	calls *telemetry.Dependency
 }
 
 // Send implements payments.Notifier.
-func (n notifier) Send(ctx context.Context, m payments.Outgoing) payments.Attempt {
+func (n measuredNotifier) Send(ctx context.Context, m payments.Delivery) payments.Attempt {
 	start := time.Now()
 	a := n.Notifier.Send(ctx, m)
 	said := "unanswered"
@@ -106,7 +115,7 @@ func (n notifier) Send(ctx context.Context, m payments.Outgoing) payments.Attemp
 	return a
 }
 
-// Store counts what a store has kept: hub.payments.steps by trigger, hub.payments.webhooks and
+// Store counts what a store has kept: hub.payments.steps (events) by trigger, hub.payments.webhooks and
 // hub.payments.notifications by outcome, and hub.payments.drift.
 func Store(s payments.Store) payments.Store {
 	meter := otel.Meter("hub.internal/services/payments")
@@ -120,116 +129,121 @@ func Store(s payments.Store) payments.Store {
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		otel.Handle(err)
 	}
-	counted := store{Store: s, steps: steps, webhooks: webhooks, notifications: notifications, drift: drift}
+	// The names of the instruments are in dashboards and alerts: they stay, whatever the code calls the same things.
+	counted := countingStore{Store: s, steps: steps, webhooks: webhooks, notifications: notifications, drift: drift}
 	// An alarm needs the series before the first of them.
 	ctx := context.Background()
 	drift.Add(ctx, 0)
-	for _, t := range []payments.Trigger{payments.Create, payments.Issue, payments.Pay, payments.PayLate, payments.Decline, payments.Lapse,
-		payments.Cancel, payments.Mismatch, payments.DepositUnused, payments.DepositTwice, payments.DepositApplied, payments.DepositReturned,
-		payments.ReturnAsk, payments.ReturnFailed, payments.Reverse, payments.ReverseTooLate, payments.RefundAsk, payments.RefundPart,
-		payments.RefundAll, payments.RefundDeclined, payments.RefundReturned, payments.Drift, payments.ResolveCase} {
-		steps.Add(ctx, 0, with("trigger", string(t)))
+	for _, row := range order.Transitions() {
+		steps.Add(ctx, 0, attr("trigger", string(row.Trigger)))
 	}
-	for _, o := range []string{"received", outcomeOf(payments.Applied), outcomeOf(payments.Ignored),
-		outcomeOf(payments.Unmatched), outcomeOf(payments.Abandoned)} {
-		webhooks.Add(ctx, 0, with("outcome", o))
+	for _, o := range []string{"received", outcomeLabel(payments.WebhookApplied), outcomeLabel(payments.WebhookIgnored),
+		outcomeLabel(payments.WebhookUnmatched), outcomeLabel(payments.WebhookAbandoned)} {
+		webhooks.Add(ctx, 0, attr("outcome", o))
 	}
-	for _, n := range []payments.NoticeState{payments.NoticePending, payments.NoticeDelivered, payments.NoticeDead, payments.NoticeStopped} {
-		notifications.Add(ctx, 0, with("outcome", strings.ToLower(string(n))))
+	for _, n := range []payments.NotificationState{payments.NotificationPending, payments.NotificationDelivered,
+		payments.NotificationDead, payments.NotificationStopped} {
+		notifications.Add(ctx, 0, attr("outcome", strings.ToLower(string(n))))
 	}
 	return counted
 }
 
-func with(name, value string) metric.MeasurementOption {
+// attr is one attribute of a measurement.
+func attr(name, value string) metric.MeasurementOption {
 	return metric.WithAttributes(attribute.String(name, value))
 }
 
-func outcomeOf(o payments.Outcome) string { return strings.ToLower(string(o)) }
+// outcomeLabel is an outcome as a label: in lower case, as all labels are.
+func outcomeLabel(o payments.WebhookOutcome) string { return strings.ToLower(string(o)) }
 
-type store struct {
+// countingStore embeds the store and overrides the methods that change something. A method that is renamed in
+// payments.Store has to be renamed here too: the compiler does not tell.
+type countingStore struct {
 	payments.Store
 	steps, webhooks, notifications, drift metric.Int64Counter
 }
 
-func (s store) stepped(ctx context.Context, b *payments.Book, err error) {
-	if err != nil || b == nil {
+// countEvents counts the events that a change has committed. A change that failed has committed none.
+func (s countingStore) countEvents(ctx context.Context, a *order.Aggregate, err error) {
+	if err != nil || a == nil {
 		return
 	}
-	for _, step := range b.Steps {
-		s.steps.Add(ctx, 1, with("trigger", string(step.Trigger)))
+	for _, step := range a.Events {
+		s.steps.Add(ctx, 1, attr("trigger", string(step.Trigger)))
 	}
 }
 
 // Open implements payments.Store. A key or a clientOrderId that is known opens nothing.
-func (s store) Open(ctx context.Context, key write.Key, b *payments.Book) (write.Claim, error) {
-	claim, err := s.Store.Open(ctx, key, b)
-	if claim.Resource == b.Order.Code && !claim.Done && !claim.Resumed {
-		s.stepped(ctx, b, err)
+func (s countingStore) Open(ctx context.Context, key write.Key, a *order.Aggregate) (write.Claim, error) {
+	claim, err := s.Store.Open(ctx, key, a)
+	if payments.ParseSubject(claim.Resource).Kind == payments.NewOrder && !claim.Done && !claim.Resumed {
+		s.countEvents(ctx, a, err)
 	}
 	return claim, err
 }
 
 // Claim implements payments.Store.
-func (s store) Claim(ctx context.Context, key write.Key, code string, by payments.Actor,
-	do func(*payments.Book) (string, error)) (
+func (s countingStore) Claim(ctx context.Context, key write.Key, code string, by payments.Actor,
+	do func(*order.Aggregate) (payments.Subject, error)) (
 	write.Claim, error,
 ) {
-	var changed *payments.Book // nil for a key that somebody else has claimed
-	claim, err := s.Store.Claim(ctx, key, code, by, func(b *payments.Book) (string, error) {
-		changed = b
-		return do(b)
+	var changed *order.Aggregate // nil for a key that somebody else has claimed
+	claim, err := s.Store.Claim(ctx, key, code, by, func(a *order.Aggregate) (payments.Subject, error) {
+		changed = a
+		return do(a)
 	})
-	s.stepped(ctx, changed, err)
+	s.countEvents(ctx, changed, err)
 	return claim, err
 }
 
 // Change implements payments.Store.
-func (s store) Change(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) error, end *payments.Ending) (
-	*payments.Book, error,
+func (s countingStore) Change(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) error,
+	end *payments.Completion) (
+	*order.Aggregate, error,
 ) {
-	b, err := s.Store.Change(ctx, code, by, do, end)
-	s.stepped(ctx, b, err)
-	return b, err
+	a, err := s.Store.Change(ctx, code, by, do, end)
+	s.countEvents(ctx, a, err)
+	return a, err
 }
 
-// Act implements payments.Desk.
-func (s store) Act(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) (audit.Entry, error)) (
-	*payments.Book, error,
+// Operate implements payments.Operations.
+func (s countingStore) Operate(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) (audit.Entry, error)) (
+	*order.Aggregate, error,
 ) {
-	b, err := s.Store.Act(ctx, code, by, do)
-	s.stepped(ctx, b, err)
-	return b, err
+	a, err := s.Store.Operate(ctx, code, by, do)
+	s.countEvents(ctx, a, err)
+	return a, err
 }
 
 // Receive implements payments.Inbox.
-func (s store) Receive(ctx context.Context, w payments.Webhook) error {
+func (s countingStore) Receive(ctx context.Context, w payments.Webhook) error {
 	err := s.Store.Receive(ctx, w)
 	if err == nil {
-		s.webhooks.Add(ctx, 1, with("outcome", "received"))
+		s.webhooks.Add(ctx, 1, attr("outcome", "received"))
 	}
 	return err
 }
 
 // Settle implements payments.Inbox.
-func (s store) Settle(ctx context.Context, w payments.Webhook, o payments.Outcome) error {
+func (s countingStore) Settle(ctx context.Context, w payments.Webhook, o payments.WebhookOutcome) error {
 	err := s.Store.Settle(ctx, w, o)
 	if err == nil {
-		s.webhooks.Add(ctx, 1, with("outcome", outcomeOf(o)))
+		s.webhooks.Add(ctx, 1, attr("outcome", outcomeLabel(o)))
 	}
 	return err
 }
 
-// Attempted implements payments.Outbox.
-func (s store) Attempted(ctx context.Context, n payments.Notice, a payments.Attempt) error {
-	err := s.Store.Attempted(ctx, n, a)
+// RecordAttempt implements payments.Outbox.
+func (s countingStore) RecordAttempt(ctx context.Context, n payments.Notification, a payments.Attempt) error {
+	err := s.Store.RecordAttempt(ctx, n, a)
 	if err == nil {
-		s.notifications.Add(ctx, 1, with("outcome", strings.ToLower(string(n.State))))
+		s.notifications.Add(ctx, 1, attr("outcome", strings.ToLower(string(n.State))))
 	}
 	return err
 }
 
 // AddSweep implements payments.Schedule.
-func (s store) AddSweep(ctx context.Context, r payments.SweepReport) error {
+func (s countingStore) AddSweep(ctx context.Context, r payments.SweepReport) error {
 	err := s.Store.AddSweep(ctx, r)
 	if err == nil {
 		s.drift.Add(ctx, int64(r.Drifted))

@@ -12,7 +12,10 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/metrics"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 // store answers what it is told to, and keeps nothing.
@@ -22,28 +25,36 @@ type store struct {
 	err   error
 }
 
-func (s store) Open(context.Context, write.Key, *payments.Book) (write.Claim, error) {
+func (s store) Open(context.Context, write.Key, *order.Aggregate) (write.Claim, error) {
 	return s.claim, s.err
 }
 
-func (s store) Settle(context.Context, payments.Webhook, payments.Outcome) error { return s.err }
+func (s store) Settle(context.Context, payments.Webhook, payments.WebhookOutcome) error { return s.err }
 
-func (s store) Attempted(context.Context, payments.Notice, payments.Attempt) error { return s.err }
-
-func (s store) Change(_ context.Context, _ string, _ payments.Actor, do func(*payments.Book) error, _ *payments.Ending) (*payments.Book, error) {
-	b := &payments.Book{}
-	return b, errors.Join(do(b), s.err)
+func (s store) RecordAttempt(context.Context, payments.Notification, payments.Attempt) error {
+	return s.err
 }
 
-type provider struct {
-	payments.Provider
+func (s store) Change(
+	_ context.Context,
+	_ string,
+	_ payments.Actor,
+	do func(*order.Aggregate) error,
+	_ *payments.Completion,
+) (*order.Aggregate, error) {
+	a := &order.Aggregate{}
+	return a, errors.Join(do(a), s.err)
+}
+
+type fakeProvider struct {
+	provider.Port
 	err error
 }
 
-func (provider) Name() string { return "nicepay" }
+func (fakeProvider) Name() string { return "nicepay" }
 
-func (p provider) Get(context.Context, payments.Cred, payments.Ref) (payments.Snapshot, error) {
-	return payments.Snapshot{}, p.err
+func (p fakeProvider) Get(context.Context, credentials.Unsealed, provider.PaymentRef) (provider.Snapshot, error) {
+	return provider.Snapshot{}, p.err
 }
 
 type notifier struct {
@@ -51,7 +62,7 @@ type notifier struct {
 	attempt payments.Attempt
 }
 
-func (n notifier) Send(context.Context, payments.Outgoing) payments.Attempt { return n.attempt }
+func (n notifier) Send(context.Context, payments.Delivery) payments.Attempt { return n.attempt }
 
 // TestWhatIsKeptIsCounted: and nothing else, neither what failed nor what was there before.
 func TestWhatIsKeptIsCounted(t *testing.T) {
@@ -61,27 +72,30 @@ func TestWhatIsKeptIsCounted(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = tel.Close(context.Background()) })
 	ctx, away := t.Context(), errors.New("away")
-	order := payments.Order{Code: "po_1"}
-	opened := &payments.Book{Order: order, Steps: []payments.Step{{Trigger: payments.Create}}}
-	for _, s := range []store{{claim: write.Claim{Resource: "po_1"}}, {claim: write.Claim{Resource: "po_1", Done: true, Answer: tool.Result{}}},
-		{claim: write.Claim{Resource: payments.Known + "po_0"}}, {claim: write.Claim{Resource: "po_1"}, err: away}} {
+	made := order.Order{Code: "po_1"}
+	opened := &order.Aggregate{Order: made, Events: []order.Event{{Trigger: order.Create}}}
+	for _, s := range []store{{claim: write.Claim{Resource: "po_1"}},
+		{claim: write.Claim{Resource: "po_1", Done: true, Answer: tool.Result{}}},
+		{claim: write.Claim{Resource: payments.Subject{Kind: payments.KnownOrder, Code: "po_0"}.String()}},
+		{claim: write.Claim{Resource: "po_1"}, err: away}} {
 		_, _ = metrics.Store(s).Open(ctx, write.Key{}, opened)
 	}
-	pay := func(b *payments.Book) error {
-		b.Steps = append(b.Steps, payments.Step{Trigger: payments.Pay}, payments.Step{Trigger: payments.Mismatch})
+	pay := func(a *order.Aggregate) error {
+		a.Events = append(a.Events, order.Event{Trigger: order.Pay}, order.Event{Trigger: order.Mismatch})
 		return nil
 	}
 	for _, err := range []error{nil, away} {
 		s := metrics.Store(store{err: err})
 		_, _ = s.Change(ctx, "po_1", payments.Actor{}, pay, nil)
-		_ = s.Settle(ctx, payments.Webhook{}, payments.Abandoned)
-		_ = s.Attempted(ctx, payments.Notice{State: payments.NoticeDead}, payments.Attempt{})
+		_ = s.Settle(ctx, payments.Webhook{}, payments.WebhookAbandoned)
+		_ = s.RecordAttempt(ctx, payments.Notification{State: payments.NotificationDead}, payments.Attempt{})
 	}
-	for _, err := range []error{nil, fmt.Errorf("x: %w", payments.ErrNotSent), payments.ErrUnknown, &payments.DeclinedError{Code: "1"}, payments.ErrNotFound, away} {
-		_, _ = metrics.Provider(provider{err: err}).Get(ctx, payments.Cred{}, payments.Ref{})
+	for _, err := range []error{nil, fmt.Errorf("x: %w", provider.ErrNotSent), provider.ErrUnknown, &provider.DeclinedError{Code: "1"},
+		provider.ErrNotFound, away} {
+		_, _ = metrics.Provider(fakeProvider{err: err}).Get(ctx, credentials.Unsealed{}, provider.PaymentRef{})
 	}
 	for _, a := range []payments.Attempt{{Delivered: true, Status: 204}, {Status: 503}, {Status: 410, Gone: true}, {}} {
-		metrics.Notifier(notifier{attempt: a}).Send(ctx, payments.Outgoing{})
+		metrics.Notifier(notifier{attempt: a}).Send(ctx, payments.Delivery{})
 	}
 	w := httptest.NewRecorder()
 	tel.Metrics.ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
@@ -98,7 +112,7 @@ func TestWhatIsKeptIsCounted(t *testing.T) {
 		}
 		t.Errorf("no %s{%s} %s", name, labels, value)
 	}
-	for trigger, n := range map[payments.Trigger]string{payments.Create: "1", payments.Pay: "1", payments.Mismatch: "1", payments.Drift: "0"} {
+	for trigger, n := range map[order.Trigger]string{order.Create: "1", order.Pay: "1", order.Mismatch: "1", order.BalanceDrifted: "0"} {
 		shows("hub_payments_steps_total", fmt.Sprintf("trigger=%q", trigger), n)
 	}
 	shows("hub_payments_webhooks_total", `outcome="abandoned"`, "1")

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hub.internal/pkg/text"
-	"hub.internal/services/payments"
+	"hub.internal/services/payments/provider"
 )
 
 // answer is what the vendor says of a payment. Members that Hub does not use are ignored; a number is an integer, and a
@@ -38,6 +38,7 @@ type answer struct {
 	Cancels      []cancel `json:"cancels"`
 }
 
+// vbank is a virtual account on the wire.
 type vbank struct {
 	Code    string `json:"vbankCode"`
 	Name    string `json:"vbankName"`
@@ -46,6 +47,8 @@ type vbank struct {
 	Holder  string `json:"vbankHolder"`
 }
 
+// cancel is an entry of what went back. Hub's own code stands at the end of the reason, in brackets: it is the only
+// member that comes back unchanged, and by it a refund is found again after an unknown outcome.
 type cancel struct {
 	TID         string `json:"tid"`
 	Amount      int64  `json:"amount"`
@@ -72,8 +75,8 @@ func readAnswer(raw []byte) (a answer, err error) {
 	return a, nil
 }
 
-// asked is what an answer has to be about.
-type asked struct {
+// expectation is what an answer has to be about.
+type expectation struct {
 	tid    string // any, when it is empty
 	codes  []string
 	secret string
@@ -81,8 +84,8 @@ type asked struct {
 
 // snapshot is the payment that an answer tells of, once all of it holds: it is about what was asked for, signed where
 // money was paid, and whole. ErrUnknown otherwise.
-func (a answer) snapshot(q asked, raw []byte) (payments.Snapshot, error) {
-	none := payments.Snapshot{}
+func (a answer) snapshot(q expectation, raw []byte) (provider.Snapshot, error) {
+	none := provider.Snapshot{}
 	status, known := statuses[a.Status]
 	switch {
 	case !known:
@@ -93,26 +96,27 @@ func (a answer) snapshot(q asked, raw []byte) (payments.Snapshot, error) {
 		return none, unknown("the currency is not KRW")
 	case a.Amount < 1 || a.Amount > maxWireAmount || a.BalanceAmt < 0 || a.BalanceAmt > a.Amount:
 		return none, unknown("the amounts do not hold")
-	case a.Signature == "" && status == payments.PaymentPaid:
+	case a.Signature == "" && status == provider.PaymentPaid:
 		return none, unknown("the answer claims money, and is not signed")
 	case a.Signature != "" && !a.signed(q.secret):
 		return none, unknown("the answer is not signed with the credential")
 	}
-	s := payments.Snapshot{TID: a.TID, Code: q.codes[0], Status: status, Amount: a.Amount, Balance: a.BalanceAmt, Raw: shown(raw)}
-	if status == payments.PaymentCanceled {
+	// From here on the answer is about the payment that was asked for, and signed by who knows the secret.
+	s := provider.Snapshot{TID: a.TID, Code: q.codes[0], Status: status, Amount: a.Amount, Balance: a.BalanceAmt, Raw: redacted(raw)}
+	if status == provider.PaymentCanceled {
 		s.Balance = 0
 	}
 	var ok bool
-	if s.PaidAt, ok = readTime(a.PaidAt); !ok || status == payments.PaymentPaid && s.PaidAt.IsZero() {
+	if s.PaidAt, ok = readTime(a.PaidAt); !ok || status == provider.PaymentPaid && s.PaidAt.IsZero() {
 		return none, unknown("the time of the payment cannot be read")
 	}
-	if status == payments.PaymentIssued || status == payments.PaymentExpired { // what waits and was cancelled has had a deposit
+	if status == provider.PaymentIssued || status == provider.PaymentExpired { // what waits and was cancelled has had a deposit
 		if s.ReversedAt, ok = readTime(a.CancelledAt); !ok {
 			return none, unknown("the time of the reversal cannot be read")
 		}
 	}
 	var err error
-	if s.Cancels, err = a.cancels(); err == nil && a.VBank != nil && a.VBank.Number != "" {
+	if s.Cancellations, err = a.cancels(); err == nil && a.VBank != nil && a.VBank.Number != "" {
 		s.Account, err = a.VBank.account()
 	}
 	if err != nil {
@@ -122,13 +126,13 @@ func (a answer) snapshot(q asked, raw []byte) (payments.Snapshot, error) {
 }
 
 // statuses is what the vendor's words mean. One that was paid back in part is still paid; how much is in its cancels.
-var statuses = map[string]payments.PaymentStatus{
-	"ready": payments.PaymentIssued, "paid": payments.PaymentPaid, "partialCancelled": payments.PaymentPaid,
-	"cancelled": payments.PaymentCanceled, "failed": payments.PaymentFailed, "expired": payments.PaymentExpired,
+var statuses = map[string]provider.PaymentStatus{
+	"ready": provider.PaymentIssued, "paid": provider.PaymentPaid, "partialCancelled": provider.PaymentPaid,
+	"cancelled": provider.PaymentCanceled, "failed": provider.PaymentFailed, "expired": provider.PaymentExpired,
 }
 
 // cancels reads what went back: each once, and together not more than there was.
-func (a answer) cancels() (out []payments.ProviderCancel, err error) {
+func (a answer) cancels() (out []provider.Cancellation, err error) {
 	var sum int64
 	seen := map[string]bool{}
 	for _, c := range a.Cancels {
@@ -143,7 +147,7 @@ func (a answer) cancels() (out []payments.ProviderCancel, err error) {
 		if sum > a.Amount {
 			return nil, unknown("more was paid back than there was")
 		}
-		out = append(out, payments.ProviderCancel{TID: c.TID, RefundCode: codeIn(c.Reason), Amount: c.Amount, Reason: printable(c.Reason),
+		out = append(out, provider.Cancellation{TID: c.TID, RefundCode: codeIn(c.Reason), Amount: c.Amount, Reason: printable(c.Reason),
 			At: at, Returned: !back.IsZero()})
 	}
 	return out, nil
@@ -158,17 +162,19 @@ func codeIn(reason string) string {
 	return found[len(found)-1][1]
 }
 
-func (v vbank) account() (*payments.VBankAccount, error) {
+// account is the virtual account as Hub keeps it; ErrUnknown when a member of it is not as the manual says.
+func (v vbank) account() (*provider.VirtualAccount, error) {
 	due, ok := readTime(v.ExpDate)
 	if !ok || due.IsZero() || !accountForm.MatchString(v.Number) || len(v.Code) > 3 {
 		return nil, unknown("the virtual account cannot be read")
 	}
-	return &payments.VBankAccount{BankCode: printable(v.Code), BankName: printable(v.Name), Number: v.Number, Holder: printable(v.Holder),
+	return &provider.VirtualAccount{BankCode: printable(v.Code), BankName: printable(v.Name), Number: v.Number, Holder: printable(v.Holder),
 		ExpiresAt: due}, nil
 }
 
 // signed verifies the vendor's signature in constant time. An empty secret verifies nothing.
 func (a answer) signed(secret string) bool {
+	// What is signed and in which order is the manual's: neither the status nor the orderId is covered.
 	sum := sha256.Sum256([]byte(a.TID + strconv.FormatInt(a.Amount, 10) + a.EdiDate + secret))
 	return secret != "" && subtle.ConstantTimeCompare([]byte(hex.EncodeToString(sum[:])), []byte(a.Signature)) == 1
 }
@@ -186,8 +192,8 @@ func readTime(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// shown is an answer as an operator may see it: without its signature, and without the payer.
-func shown(raw []byte) []byte {
+// redacted is an answer as an operator may see it: without its signature, and without the payer.
+func redacted(raw []byte) []byte {
 	var members map[string]jsontext.Value
 	if json.Unmarshal(raw, &members) != nil {
 		return nil

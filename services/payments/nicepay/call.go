@@ -13,7 +13,8 @@ import (
 
 	json "github.com/go-json-experiment/json"
 
-	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/provider"
 )
 
 // answerLimit bounds what the vendor may answer.
@@ -21,29 +22,30 @@ const answerLimit = 1 << 20
 
 // unknown is an outcome that is not known, and why. The reason never holds what was sent.
 func unknown(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", payments.ErrUnknown, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %s", provider.ErrUnknown, fmt.Sprintf(format, args...))
 }
 
 // call sends one request. The body is nil for a GET. It returns ErrNotSent as long as there was no connection to send
 // it on, ErrUnknown from then on, and a DeclinedError when the vendor does not know the credential.
-func (p *Provider) call(ctx context.Context, cred payments.Cred, method, path string, body any) (raw []byte, err error) {
-	if cred.Env == payments.Production && p.base != nil && !p.production {
-		return nil, fmt.Errorf("%w: a credential of production is not shown to a stand-in for the vendor", payments.ErrNotSent)
+func (p *Provider) call(ctx context.Context, cred credentials.Unsealed, method, path string, body any) (raw []byte, err error) {
+	if cred.Env == credentials.Production && p.base != nil && !p.production {
+		return nil, fmt.Errorf("%w: a credential of production is not shown to a stand-in for the vendor", provider.ErrNotSent)
 	}
 	// Not http.NoBody: net/http asks by itself a second time when it can, and then a broken connection is not seen.
 	sent, length := io.MultiReader(), 0
 	if body != nil {
 		b, err := json.Marshal(body)
 		if err != nil {
-			return nil, fmt.Errorf("%w: the request cannot be written", payments.ErrNotSent)
+			return nil, fmt.Errorf("%w: the request cannot be written", provider.ErrNotSent)
 		}
 		sent, length = io.MultiReader(bytes.NewReader(b)), len(b)
 	}
+	// A request can have arrived only if there was a connection to send it on: this is what tells ErrNotSent from ErrUnknown.
 	var connected atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected.Store(true) }})
 	r, err := http.NewRequestWithContext(ctx, method, p.host(cred.Env)+path, sent)
 	if err != nil {
-		return nil, fmt.Errorf("%w: the request cannot be made", payments.ErrNotSent)
+		return nil, fmt.Errorf("%w: the request cannot be made", provider.ErrNotSent)
 	}
 	r.ContentLength = int64(length)
 	r.SetBasicAuth(cred.Reveal())
@@ -55,7 +57,7 @@ func (p *Provider) call(ctx context.Context, cred payments.Cred, method, path st
 	response, err := p.client.Do(r)
 	if err != nil {
 		if !connected.Load() {
-			return nil, fmt.Errorf("%w: %s", payments.ErrNotSent, reason(err))
+			return nil, fmt.Errorf("%w: %s", provider.ErrNotSent, reason(err))
 		}
 		return nil, unknown("%s", reason(err))
 	}
@@ -67,7 +69,7 @@ func (p *Provider) call(ctx context.Context, cred payments.Cred, method, path st
 	case len(raw) > answerLimit:
 		return nil, unknown("the answer is longer than %d bytes", answerLimit)
 	case (code == http.StatusUnauthorized || code == http.StatusForbidden) && !saysWhy(raw):
-		return nil, &payments.DeclinedError{Code: fmt.Sprint(code), Message: "the provider does not accept the credential"}
+		return nil, &provider.DeclinedError{Code: fmt.Sprint(code), Message: "the provider does not accept the credential"}
 	case code >= 300 && (code < 400 || code > http.StatusNotFound):
 		return nil, unknown("the status is %d", code)
 	}

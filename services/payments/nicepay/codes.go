@@ -11,22 +11,22 @@ const (
 	codeNotPaid  = "NOT_PAID"
 )
 
-// kind is what a result code means to a caller.
-type kind int
+// resultKind is what a result code means to a caller.
+type resultKind int
 
 const (
-	kindUnknown    kind = iota // the vendor's own fault, or a code that nobody knows
-	kindDone                   // it was done
-	kindDuplicate              // the id was used before: ask what became of it
-	kindDefinite               // refused, nothing has happened
-	kindDrift                  // refused, since less is left than Hub thinks
-	kindNotFound               // there is no such payment
-	kindNoPage                 // there is no such checkout
-	kindPageClosed             // the checkout is closed already
+	kindUnknown    resultKind = iota // the vendor's own fault, or a code that nobody knows
+	kindDone                         // it was done
+	kindDuplicate                    // the id was used before: ask what became of it
+	kindDefinite                     // refused, nothing has happened
+	kindDrift                        // refused, since less is left than Hub thinks
+	kindNotFound                     // there is no such payment
+	kindNoPage                       // there is no such checkout
+	kindPageClosed                   // the checkout is closed already
 )
 
-// ofCheckout says what a code means for a checkout. What the vendor refuses there has had no effect; its own faults are unknown.
-func ofCheckout(code string) kind {
+// checkoutKind says what a code means for a checkout. What the vendor refuses there has had no effect; its own faults are unknown.
+func checkoutKind(code string) resultKind {
 	switch code {
 	case codeDone:
 		return kindDone
@@ -37,14 +37,14 @@ func ofCheckout(code string) kind {
 	case "P042", "U325":
 		return kindPageClosed
 	}
-	if code == "" || fault(code) {
+	if code == "" || providerFault(code) {
 		return kindUnknown
 	}
 	return kindDefinite
 }
 
-// ofGet says what a code means when a payment was asked for.
-func ofGet(code string) kind {
+// paymentKind says what a code means when a payment was asked for.
+func paymentKind(code string) resultKind {
 	switch code {
 	case codeDone:
 		return kindDone
@@ -54,8 +54,10 @@ func ofGet(code string) kind {
 	return kindUnknown
 }
 
-// ofCancel says what a code means for a cancel. Money is at stake: only the codes that are known to be definite are.
-func ofCancel(code string) kind {
+// cancelKind says what a code means for a cancel. Money is at stake: only the codes that are known to be definite are. A code
+// that the vendor adds later is unknown until it stands here, which costs a question, where to take it for a refusal could
+// pay twice.
+func cancelKind(code string) resultKind {
 	switch code {
 	case codeDone, codeCancelled, codeRefunded:
 		return kindDone
@@ -74,8 +76,8 @@ func ofCancel(code string) kind {
 	return kindUnknown
 }
 
-// fault tells whether a code is about a fault within the vendor or behind it: what was asked for may have been done.
-func fault(code string) bool {
+// providerFault tells whether a code is about a fault within the vendor or behind it: what was asked for may have been done.
+func providerFault(code string) bool {
 	switch code {
 	case "2000", "2159", "9002", "A110", "A226", "A299", "A300", "A304", "A306", "A400", "A401", "A402", "A403", "P026", "P027", "P101",
 		"P102", "P103", "T001", "T002", "T003", "T004", "T005", "U302", "U303", "U322", "U501", "U503", "U504", "U506", "U507", "U508":

@@ -14,7 +14,7 @@ func Snapshot(raw []byte, tid, code, secret string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.snapshot(asked{tid: tid, codes: []string{code}, secret: secret}, raw)
+	return a.snapshot(expectation{tid: tid, codes: []string{code}, secret: secret}, raw)
 }
 
 // Trimmed is a text as the wire takes it.

@@ -54,14 +54,15 @@ func private(host string) bool {
 	return !strings.Contains(host, ".") // a name without a dot is one of a container or a neighbour
 }
 
+// numeric tells whether a resolver may read a label as a number.
 func numeric(label string) bool {
 	_, err := strconv.ParseUint(label, 0, 64)
 	_, decimal := strconv.ParseUint(label, 10, 64)
 	return err == nil || decimal == nil
 }
 
-// guard refuses a connection to a private address, after the name was resolved and before a byte is sent.
-func guard(_, address string, _ syscall.RawConn) error {
+// refusePrivate refuses a connection to a private address, after the name was resolved and before a byte is sent.
+func refusePrivate(_, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil || !netguard.Public(to.Addr()) {
 		return errors.New("the provider's name leads to a private address")
@@ -69,10 +70,12 @@ func guard(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
+// newClient is a client that uses no proxy and follows no redirect: either would show the credential to somebody else.
+// In production it dials public addresses alone.
 func newClient(dial time.Duration, production bool) *http.Client {
 	dialer := &net.Dialer{Timeout: dial, KeepAlive: 15 * time.Second}
 	if production {
-		dialer.Control = guard
+		dialer.Control = refusePrivate
 	}
 	return &http.Client{
 		Transport: &http.Transport{DialContext: dialer.DialContext, TLSHandshakeTimeout: dial, IdleConnTimeout: 30 * time.Second,

@@ -9,7 +9,8 @@ import (
 	json "github.com/go-json-experiment/json"
 
 	"hub.internal/pkg/text"
-	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/provider"
 )
 
 // checkoutRequest begins an order.
@@ -43,6 +44,7 @@ type checkout struct {
 	IsExpire  bool   `json:"isExpire"`
 }
 
+// code is the result code, under whichever of its two names the vendor has sent it.
 func (c checkout) code() string {
 	if c.ResultCode == "" {
 		return c.ResulCode
@@ -60,21 +62,21 @@ const (
 	maxReason     = 100
 )
 
-// Issue implements payments.Provider. The code is the orderId and the session of a checkout, each of which the vendor
+// Issue implements provider.Port. The code is the orderId and the session of a checkout, each of which the vendor
 // takes once, so that to ask again finds what was begun. The amount of a checkout has to be the one that was asked for;
 // that of a payment within it is answered as it is, for the caller to compare.
-func (p *Provider) Issue(ctx context.Context, c payments.Cred, in payments.IssueRequest) (payments.Snapshot, error) {
+func (p *Provider) Issue(ctx context.Context, c credentials.Unsealed, in provider.IssueRequest) (provider.Snapshot, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	begun, err := p.begin(ctx, c, in)
 	if err != nil {
-		return payments.Snapshot{}, err
+		return provider.Snapshot{}, err
 	}
-	s, err := p.get(ctx, c, payments.Ref{Code: in.Code, CreatedAt: in.CreatedAt})
+	s, err := p.get(ctx, c, provider.PaymentRef{Code: in.Code, CreatedAt: in.CreatedAt})
 	if err != nil { // nobody has begun to pay, or it is not known yet: the page is there
-		s = payments.Snapshot{Code: in.Code, Status: payments.PaymentIssued, Amount: in.Amount, Balance: in.Amount}
-		if begun.IsExpire && errors.Is(err, payments.ErrNotFound) {
-			s.Status = payments.PaymentExpired
+		s = provider.Snapshot{Code: in.Code, Status: provider.PaymentIssued, Amount: in.Amount, Balance: in.Amount}
+		if begun.IsExpire && errors.Is(err, provider.ErrNotFound) {
+			s.Status = provider.PaymentExpired
 		}
 	}
 	s.CheckoutURL = begun.URL
@@ -82,24 +84,24 @@ func (p *Provider) Issue(ctx context.Context, c payments.Cred, in payments.Issue
 }
 
 // begin makes the checkout, or finds the one that was made.
-func (p *Provider) begin(ctx context.Context, c payments.Cred, in payments.IssueRequest) (checkout, error) {
+func (p *Provider) begin(ctx context.Context, c credentials.Unsealed, in provider.IssueRequest) (checkout, error) {
 	made, err := p.checkout(ctx, c, "POST", "/v1/checkout", requestOf(in))
 	if err != nil {
 		return checkout{}, err
 	}
-	switch ofCheckout(made.code()) {
+	switch checkoutKind(made.code()) {
 	case kindDone:
 	case kindDuplicate:
 		if made, err = p.checkout(ctx, c, "GET", "/v1/checkout/"+url.PathEscape(in.Code), nil); err != nil {
 			return checkout{}, unknown("the order was begun before: %s", err)
 		}
-		if ofCheckout(made.code()) != kindDone {
+		if checkoutKind(made.code()) != kindDone {
 			return checkout{}, unknown("the order was begun before, and the provider answers %s", printable(made.code()))
 		}
 	case kindUnknown:
 		return checkout{}, unknown("the provider answers %s", printable(made.code()))
 	default:
-		return checkout{}, &payments.DeclinedError{Code: printable(made.code()), Message: printable(made.ResultMsg)}
+		return checkout{}, &provider.DeclinedError{Code: printable(made.code()), Message: printable(made.ResultMsg)}
 	}
 	if made.OrderID != in.Code || made.SessionID != in.Code || made.Amount != in.Amount {
 		return checkout{}, unknown("the checkout is about another order")
@@ -110,7 +112,8 @@ func (p *Provider) begin(ctx context.Context, c payments.Cred, in payments.Issue
 	return made, nil
 }
 
-func (p *Provider) checkout(ctx context.Context, c payments.Cred, method, path string, body any) (out checkout, err error) {
+// checkout sends a request about a checkout, and reads its answer.
+func (p *Provider) checkout(ctx context.Context, c credentials.Unsealed, method, path string, body any) (out checkout, err error) {
 	raw, err := p.call(ctx, c, method, path, body)
 	if err == nil && json.Unmarshal(raw, &out) != nil {
 		err = unknown("the answer cannot be read")
@@ -122,7 +125,7 @@ func (p *Provider) checkout(ctx context.Context, c payments.Cred, method, path s
 // other host than that.
 func (p *Provider) payable(page string) bool {
 	u, err := url.Parse(page)
-	if err != nil || u.Hostname() == "" || u.User != nil || len(page) > 500 || strings.ContainsFunc(page, unfit) {
+	if err != nil || u.Hostname() == "" || u.User != nil || len(page) > 500 || strings.ContainsFunc(page, unsafeInURL) {
 		return false
 	}
 	if p.base != nil && p.base.Scheme == "http" {
@@ -132,11 +135,15 @@ func (p *Provider) payable(page string) bool {
 	return u.Scheme == "https" && (standsIn || strings.HasSuffix(u.Hostname(), ".nicepay.co.kr"))
 }
 
-// unfit tells whether a character has no place in an address as it is (RFC 3986, 2): apps put it into pages, where a quote or a bracket
-// may end what it stands in, and a backslash is a slash to some readers.
-func unfit(c rune) bool { return c <= ' ' || c >= 0x7f || strings.ContainsRune("\"'<>\\^`{|}", c) }
+// unsafeInURL tells whether a character has no place in an address as it is (RFC 3986, 2): apps put it into pages, where a quote
+// or a bracket may end what it stands in, and a backslash is a slash to some readers.
+func unsafeInURL(c rune) bool {
+	return c <= ' ' || c >= 0x7f || strings.ContainsRune("\"'<>\\^`{|}", c)
+}
 
-func requestOf(in payments.IssueRequest) checkoutRequest {
+// requestOf is an order as the wire has it. The vendor takes neither quotes nor bars in a name. taxFreeAmt is sent
+// only for an order that was stated to hold no tax: otherwise the vendor reckons the tax itself.
+func requestOf(in provider.IssueRequest) checkoutRequest {
 	out := checkoutRequest{SessionID: in.Code, OrderID: in.Code, Method: string(in.PayMethod), Amount: in.Amount, ReturnURL: in.ReturnURL,
 		GoodsName: trimmed(strings.NewReplacer(`"`, "-", "|", "-").Replace(in.Name), maxGoodsName),
 		BuyerName: trimmed(in.Buyer.Name, maxBuyerName), BuyerTel: trimmed(in.Buyer.Tel, maxBuyerTel),
@@ -147,7 +154,7 @@ func requestOf(in payments.IssueRequest) checkoutRequest {
 	if in.TaxFree {
 		out.TaxFreeAmt = in.Amount
 	}
-	if in.PayMethod == payments.VBank {
+	if in.PayMethod == provider.VBank {
 		out.VBankHolder, out.ValidHours = trimmed(in.Holder, maxHolder), in.ValidHours
 	}
 	return out

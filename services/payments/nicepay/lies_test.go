@@ -17,15 +17,14 @@ import (
 	"testing"
 	"time"
 
-	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/nicepay"
 	"hub.internal/services/payments/pgsim"
+	"hub.internal/services/payments/provider"
 )
 
-const (
-	code = "po_01JZ8Q6V7R3W9K2M4N5P6Q7R8S"
-	tid  = "simhub001m03012601151800000001"
-)
+// tid is the vendor's id of the payment in true answers.
+const tid = "simhub001m03012601151800000001"
 
 var created = time.Date(2026, 1, 15, 9, 0, 0, 0, time.UTC)
 
@@ -50,11 +49,27 @@ func adapter(t *testing.T, c nicepay.Config) *nicepay.Provider {
 
 // paid is a true answer.
 func paid() map[string]any {
-	return map[string]any{"resultCode": "0000", "resultMsg": "ok", "tid": tid, "cancelledTid": nil, "orderId": code,
-		"ediDate": "2026-01-15T18:05:00.000+0900", "status": "paid", "paidAt": "2026-01-15T18:05:00.000+0900", "failedAt": "0", "cancelledAt": "0",
-		"payMethod": "vbank", "amount": 11000, "balanceAmt": 11000, "currency": "KRW", "cancels": nil, "coupon": nil, "cashReceipts": nil,
+	return map[string]any{
+		"resultCode":   "0000",
+		"resultMsg":    "ok",
+		"tid":          tid,
+		"cancelledTid": nil,
+		"orderId":      code,
+		"ediDate":      "2026-01-15T18:05:00.000+0900",
+		"status":       "paid",
+		"paidAt":       "2026-01-15T18:05:00.000+0900",
+		"failedAt":     "0",
+		"cancelledAt":  "0",
+		"payMethod":    "vbank",
+		"amount":       11000,
+		"balanceAmt":   11000,
+		"currency":     "KRW",
+		"cancels":      nil,
+		"coupon":       nil,
+		"cashReceipts": nil,
 		"vbank": map[string]any{"vbankCode": "004", "vbankName": "국민은행", "vbankNumber": "95000000000002",
-			"vbankExpDate": "2026-01-22T18:00:00.000+0900", "vbankHolder": "Hub"}}
+			"vbankExpDate": "2026-01-22T18:00:00.000+0900", "vbankHolder": "Hub"},
+	}
 }
 
 func encoded(t testing.TB, m map[string]any) string {
@@ -123,7 +138,8 @@ func TestLies(t *testing.T) {
 		"went back twice":        with(t, map[string]any{"cancels": []any{cancelOf(1, "c1", at, ""), cancelOf(1, "c1", at, "")}}),
 		"more went back":         with(t, map[string]any{"cancels": []any{cancelOf(6000, "c1", at, ""), cancelOf(6000, "c2", at, "")}}),
 		"less than nothing back": with(t, map[string]any{"cancels": []any{cancelOf(-1, "c1", at, "")}}),
-		"overflow in what went":  with(t, map[string]any{"cancels": []any{cancelOf(int64(9223372036854775807), "c1", at, ""), cancelOf(2, "c2", at, "")}}),
+		"overflow in what went": with(t, map[string]any{"cancels": []any{cancelOf(int64(9223372036854775807), "c1", at, ""),
+			cancelOf(2, "c2", at, "")}}),
 		"back at no time":        with(t, map[string]any{"cancels": []any{cancelOf(1, "c1", "soon", "")}}),
 		"an account that is not": with(t, map[string]any{"vbank": map[string]any{"vbankNumber": "<b>1</b>", "vbankExpDate": at}}),
 		"an account for ever":    with(t, map[string]any{"vbank": map[string]any{"vbankNumber": "123", "vbankExpDate": "0"}}),
@@ -131,26 +147,31 @@ func TestLies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := liar(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })
-			s, err := p.Get(t.Context(), cred(), payments.Ref{TID: tid, Code: code, CreatedAt: created})
+			s, err := p.Get(t.Context(), cred(), provider.PaymentRef{TID: tid, Code: code, CreatedAt: created})
 			unknownAlone(t, err)
 			if s.Status != "" || s.TID != "" || s.Raw != nil {
 				t.Errorf("believed: %s %s", s.TID, s.Status)
 			}
-			_, err = p.Cancel(t.Context(), cred(), payments.CancelRequest{Ref: payments.Ref{TID: tid, Code: code, CreatedAt: created},
-				RefundCode: "rf_1", Reason: "x", Amount: new(int64(4000))})
+			_, err = p.Cancel(
+				t.Context(),
+				cred(),
+				provider.CancelRequest{Ref: provider.PaymentRef{TID: tid, Code: code, CreatedAt: created},
+					RefundCode: "rf_1", Reason: "x", Amount: new(int64(4000))},
+			)
 			unknownAlone(t, err)
 		})
 	}
 	p := liar(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, with(t, nil)) })
-	if s, err := p.Get(t.Context(), cred(), payments.Ref{TID: tid, Code: code}); err != nil || s.Status != payments.PaymentPaid {
+	if s, err := p.Get(t.Context(), cred(), provider.PaymentRef{TID: tid, Code: code}); err != nil || s.Status != provider.PaymentPaid {
 		t.Errorf("the truth: %+v, %v", s, err)
 	}
 }
 
 func unknownAlone(t *testing.T, err error) {
 	t.Helper()
-	var declined *payments.DeclinedError
-	if !errors.Is(err, payments.ErrUnknown) || errors.Is(err, payments.ErrNotSent) || errors.Is(err, payments.ErrNotFound) || errors.As(err, &declined) {
+	var declined *provider.DeclinedError
+	if !errors.Is(err, provider.ErrUnknown) || errors.Is(err, provider.ErrNotSent) || errors.Is(err, provider.ErrNotFound) ||
+		errors.As(err, &declined) {
 		t.Fatalf("%v, want unknown", err)
 	}
 	silent(t, err)
@@ -159,7 +180,12 @@ func unknownAlone(t *testing.T, err error) {
 // silent checks that nothing secret is in an error.
 func silent(t *testing.T, err error) {
 	t.Helper()
-	if text := fmt.Sprintf("%v %+v", err, err); strings.Contains(text, secret) || strings.Contains(text, clientID) || strings.Contains(text, "Basic") {
+	if text := fmt.Sprintf(
+		"%v %+v",
+		err,
+		err,
+	); strings.Contains(text, secret) || strings.Contains(text, clientID) ||
+		strings.Contains(text, "Basic") {
 		t.Errorf("%s", text)
 	}
 }
@@ -174,14 +200,16 @@ func TestCancelIsProven(t *testing.T) {
 		answer, later string
 		good          bool
 	}{
-		"as the vendor says now":   {answer: strings.Replace(shows(cancelOf(4000, "c1", at, "[rf_1]")), "2211", "0000", 1), good: true},
-		"it is shown":              {answer: shows(cancelOf(4000, "c1", at, "requested [rf_1]")), good: true},
-		"it is shown later":        {answer: shows(), later: strings.Replace(shows(cancelOf(4000, "c1", at, "[rf_1]")), "2211", "0000", 1), good: true},
-		"it is never shown":        {answer: shows(), later: with(t, nil)},
-		"another one is shown":     {answer: shows(cancelOf(4000, "c1", at, "[rf_2]")), later: with(t, nil)},
-		"another amount is shown":  {answer: shows(cancelOf(4001, "c1", at, "[rf_1]")), later: with(t, nil)},
-		"the last code counts":     {answer: shows(cancelOf(4000, "c1", at, "[rf_1] [rf_2]")), later: with(t, nil)},
-		"named by the refund":      {answer: strings.Replace(shows(cancelOf(4000, "c1", at, "[rf_1]")), `"orderId":"`+code, `"orderId":"rf_1`, 1), good: true},
+		"as the vendor says now": {answer: strings.Replace(shows(cancelOf(4000, "c1", at, "[rf_1]")), "2211", "0000", 1), good: true},
+		"it is shown":            {answer: shows(cancelOf(4000, "c1", at, "requested [rf_1]")), good: true},
+		"it is shown later": {answer: shows(), later: strings.Replace(shows(cancelOf(4000, "c1", at, "[rf_1]")), "2211", "0000", 1),
+			good: true},
+		"it is never shown":       {answer: shows(), later: with(t, nil)},
+		"another one is shown":    {answer: shows(cancelOf(4000, "c1", at, "[rf_2]")), later: with(t, nil)},
+		"another amount is shown": {answer: shows(cancelOf(4001, "c1", at, "[rf_1]")), later: with(t, nil)},
+		"the last code counts":    {answer: shows(cancelOf(4000, "c1", at, "[rf_1] [rf_2]")), later: with(t, nil)},
+		"named by the refund": {answer: strings.Replace(shows(cancelOf(4000, "c1", at, "[rf_1]")), `"orderId":"`+code, `"orderId":"rf_1`,
+			1), good: true},
 		"a code that nobody knows": {answer: strings.Replace(shows(), "2211", "Z999", 1)},
 		"the vendor's own fault":   {answer: `{"resultCode":"A299","resultMsg":"API 지연처리 발생."}`},
 	} {
@@ -199,9 +227,13 @@ func TestCancelIsProven(t *testing.T) {
 					_, _ = io.WriteString(w, with(t, nil))
 				}
 			})
-			s, err := p.Cancel(t.Context(), cred(), payments.CancelRequest{Ref: payments.Ref{TID: tid, Code: code, CreatedAt: created},
-				RefundCode: "rf_1", Reason: "x", Amount: new(int64(4000))})
-			if row.good && (err != nil || s.Code != code || len(s.Cancels) != 1) {
+			s, err := p.Cancel(
+				t.Context(),
+				cred(),
+				provider.CancelRequest{Ref: provider.PaymentRef{TID: tid, Code: code, CreatedAt: created},
+					RefundCode: "rf_1", Reason: "x", Amount: new(int64(4000))},
+			)
+			if row.good && (err != nil || s.Code != code || len(s.Cancellations) != 1) {
 				t.Fatalf("%+v, %v", s, err)
 			}
 			if !row.good {
@@ -213,7 +245,14 @@ func TestCancelIsProven(t *testing.T) {
 
 // TestCheckoutIsProven: a checkout is the one that was asked for, with a page to go to.
 func TestCheckoutIsProven(t *testing.T) {
-	good := map[string]any{"resultCode": "0000", "sessionId": code, "orderId": code, "amount": 11000, "url": "https://pay.nicepay.co.kr/v1/checkout/pay/t/s", "status": "ready"}
+	good := map[string]any{
+		"resultCode": "0000",
+		"sessionId":  code,
+		"orderId":    code,
+		"amount":     11000,
+		"url":        "https://pay.nicepay.co.kr/v1/checkout/pay/t/s",
+		"status":     "ready",
+	}
 	change := func(name string, v any) string {
 		m := maps.Clone(good)
 		m[name] = v
@@ -227,8 +266,9 @@ func TestCheckoutIsProven(t *testing.T) {
 		"the truth": {change("x", 1), true}, "the manual's spelling": {strings.Replace(change("x", 1), "resultCode", "resulCode", 1), true},
 		"another order": {change("orderId", "po_2"), false}, "another session": {change("sessionId", "po_2"), false},
 		"another amount": {change("amount", 1100), false}, "no page": {change("url", ""), false},
-		"a page that is code": {change("url", "javascript:alert(1)"), false}, "a page of somebody": {change("url", "https://u@pay.nicepay.co.kr/"), false},
-		"no code": {change("resultCode", ""), false}, "a fault": {change("resultCode", "A299"), false},
+		"a page that is code": {change("url", "javascript:alert(1)"), false},
+		"a page of somebody":  {change("url", "https://u@pay.nicepay.co.kr/"), false},
+		"no code":             {change("resultCode", ""), false}, "a fault": {change("resultCode", "A299"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -240,7 +280,18 @@ func TestCheckoutIsProven(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, row.body)
 			})
-			s, err := p.Issue(t.Context(), cred(), payments.IssueRequest{Code: code, CreatedAt: created, Amount: 11000, PayMethod: payments.Card, Name: "x", ReturnURL: "https://hub.example/"})
+			s, err := p.Issue(
+				t.Context(),
+				cred(),
+				provider.IssueRequest{
+					Code:      code,
+					CreatedAt: created,
+					Amount:    11000,
+					PayMethod: provider.Card,
+					Name:      "x",
+					ReturnURL: "https://hub.example/",
+				},
+			)
 			if row.ok != (err == nil) {
 				t.Fatalf("%+v, %v", s, err)
 			}
@@ -264,16 +315,21 @@ func TestTransport(t *testing.T) {
 	secured.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	secured.StartTLS()
 	t.Cleanup(secured.Close)
-	for name, base := range map[string]string{"refused": refused, "a name that nobody has": "http://nobody.invalid", "a certificate of nobody": secured.URL} {
+	for name, base := range map[string]string{"refused": refused, "a name that nobody has": "http://nobody.invalid",
+		"a certificate of nobody": secured.URL} {
 		t.Run(name, func(t *testing.T) {
 			p := adapter(t, nicepay.Config{BaseURL: base, Timeout: 5 * time.Second})
-			_, err := p.Issue(t.Context(), cred(), payments.IssueRequest{Code: code, Amount: 1})
-			if !errors.Is(err, payments.ErrNotSent) || errors.Is(err, payments.ErrUnknown) {
+			_, err := p.Issue(t.Context(), cred(), provider.IssueRequest{Code: code, Amount: 1})
+			if !errors.Is(err, provider.ErrNotSent) || errors.Is(err, provider.ErrUnknown) {
 				t.Errorf("%v", err)
 			}
 			silent(t, err)
-			_, err = p.Cancel(t.Context(), cred(), payments.CancelRequest{Ref: payments.Ref{Code: code, CreatedAt: created}, RefundCode: "rf_1"})
-			if !errors.Is(err, payments.ErrNotSent) || errors.Is(err, payments.ErrUnknown) {
+			_, err = p.Cancel(
+				t.Context(),
+				cred(),
+				provider.CancelRequest{Ref: provider.PaymentRef{Code: code, CreatedAt: created}, RefundCode: "rf_1"},
+			)
+			if !errors.Is(err, provider.ErrNotSent) || errors.Is(err, provider.ErrUnknown) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -301,9 +357,9 @@ func TestTransport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var calls atomic.Int32
 			p := liar(t, func(w http.ResponseWriter, r *http.Request) { calls.Add(1); answer(w, r) })
-			_, err := p.Get(t.Context(), cred(), payments.Ref{TID: tid, Code: code})
+			_, err := p.Get(t.Context(), cred(), provider.PaymentRef{TID: tid, Code: code})
 			unknownAlone(t, err)
-			_, err = p.Issue(t.Context(), cred(), payments.IssueRequest{Code: code, Amount: 1})
+			_, err = p.Issue(t.Context(), cred(), provider.IssueRequest{Code: code, Amount: 1})
 			unknownAlone(t, err)
 			if n := calls.Load(); n != 2 {
 				t.Errorf("%d calls: none is made twice, and no redirect is followed", n)
@@ -317,11 +373,11 @@ func TestTransport(t *testing.T) {
 		}))
 		t.Cleanup(server.Close)
 		p := adapter(t, nicepay.Config{BaseURL: server.URL, Timeout: 50 * time.Millisecond})
-		_, err := p.Issue(t.Context(), cred(), payments.IssueRequest{Code: code, Amount: 1})
+		_, err := p.Issue(t.Context(), cred(), provider.IssueRequest{Code: code, Amount: 1})
 		unknownAlone(t, err)
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := p.Issue(ended, cred(), payments.IssueRequest{Code: code, Amount: 1}); !errors.Is(err, payments.ErrNotSent) {
+		if _, err := p.Issue(ended, cred(), provider.IssueRequest{Code: code, Amount: 1}); !errors.Is(err, provider.ErrNotSent) {
 			t.Errorf("a caller that is gone: %v", err)
 		}
 	})
@@ -343,8 +399,12 @@ func TestTransport(t *testing.T) {
 				w.WriteHeader(row.status)
 				_, _ = io.WriteString(w, row.body)
 			})
-			_, err := p.Cancel(t.Context(), cred(), payments.CancelRequest{Ref: payments.Ref{TID: tid, Code: code}, RefundCode: "rf_1"})
-			var declined *payments.DeclinedError
+			_, err := p.Cancel(
+				t.Context(),
+				cred(),
+				provider.CancelRequest{Ref: provider.PaymentRef{TID: tid, Code: code}, RefundCode: "rf_1"},
+			)
+			var declined *provider.DeclinedError
 			if !errors.As(err, &declined) || declined.Drift != row.drift {
 				t.Errorf("%v", err)
 			}
@@ -352,12 +412,12 @@ func TestTransport(t *testing.T) {
 	}
 	t.Run("a wrong credential", func(t *testing.T) {
 		s := newSim(t, true)
-		wrong := payments.NewCred(7, payments.Sandbox, clientID, "wrong")
-		var declined *payments.DeclinedError
-		if _, err := s.provider.Issue(t.Context(), wrong, payments.IssueRequest{Code: code, Amount: 1}); !errors.As(err, &declined) {
+		wrong := credentials.NewUnsealed(7, credentials.Sandbox, clientID, "wrong")
+		var declined *provider.DeclinedError
+		if _, err := s.provider.Issue(t.Context(), wrong, provider.IssueRequest{Code: code, Amount: 1}); !errors.As(err, &declined) {
 			t.Errorf("%v", err)
 		}
-		_, err := s.provider.Get(t.Context(), wrong, payments.Ref{TID: tid, Code: code})
+		_, err := s.provider.Get(t.Context(), wrong, provider.PaymentRef{TID: tid, Code: code})
 		unknownAlone(t, err)
 	})
 }
@@ -367,7 +427,7 @@ func TestNoProxy(t *testing.T) {
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:1")
 	t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1")
 	p := adapter(t, nicepay.Config{BaseURL: "http://nobody.invalid"})
-	_, err := p.Get(t.Context(), cred(), payments.Ref{TID: tid, Code: code})
+	_, err := p.Get(t.Context(), cred(), provider.PaymentRef{TID: tid, Code: code})
 	if err == nil || strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("%v", err)
 	}

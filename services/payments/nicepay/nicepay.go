@@ -34,7 +34,8 @@ import (
 	"strings"
 	"time"
 
-	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/provider"
 )
 
 // The hosts of NICEPAY.
@@ -61,7 +62,7 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Provider implements payments.Provider.
+// Provider implements provider.Port. It holds no state but connections, so that a process can be killed at any moment.
 type Provider struct {
 	base *url.URL
 	// production is false for a process in which a stand-in may be anybody.
@@ -71,7 +72,7 @@ type Provider struct {
 	now        func() time.Time
 }
 
-var _ payments.Provider = (*Provider)(nil)
+var _ provider.Port = (*Provider)(nil)
 
 // New returns a provider. It fails for a base URL that CheckHost refuses.
 func New(c Config) (*Provider, error) {
@@ -122,25 +123,25 @@ func (p *Provider) Reach(ctx context.Context) error {
 	return answer.Body.Close()
 }
 
-// Name implements payments.Provider.
+// Name implements provider.Port.
 func (p *Provider) Name() string { return "nicepay" }
 
 // maxValidHours is what Hub allows; the vendor would wait longer.
 const maxValidHours = 720
 
-// Caps implements payments.Provider. A virtual account is paid back to an account that the refund has to name; a stand-in
+// Capabilities implements provider.Port. A virtual account is paid back to an account that the refund has to name; a stand-in
 // for the vendor moves no money, and does without.
-func (p *Provider) Caps(m payments.PayMethod) payments.Caps {
+func (p *Provider) Capabilities(m provider.PayMethod) provider.Capabilities {
 	switch m {
-	case payments.VBank:
-		return payments.Caps{PartialRefund: true, NeedsRefundAccount: p.base == nil, MaxValidHours: maxValidHours}
-	case payments.Card:
-		return payments.Caps{PartialRefund: true}
+	case provider.VBank:
+		return provider.Capabilities{PartialRefund: true, NeedsRefundAccount: p.base == nil, MaxValidHours: maxValidHours}
+	case provider.Card:
+		return provider.Capabilities{PartialRefund: true}
 	}
-	return payments.Caps{}
+	return provider.Capabilities{}
 }
 
-// Ack implements payments.Provider: without a body of OK, in text/html, a webhook has failed for the vendor.
+// Ack implements provider.Port: without a body of OK, in text/html, a webhook has failed for the vendor.
 func (p *Provider) Ack(ok bool) (status int, contentType, body string) {
 	if ok {
 		return http.StatusOK, "text/html;charset=utf-8", "OK"
@@ -149,11 +150,11 @@ func (p *Provider) Ack(ok bool) (status int, contentType, body string) {
 }
 
 // host is where a credential is good for.
-func (p *Provider) host(env payments.Env) string {
+func (p *Provider) host(env credentials.Env) string {
 	switch {
 	case p.base != nil:
 		return p.base.String()
-	case env == payments.Production:
+	case env == credentials.Production:
 		return ProductionURL
 	}
 	return SandboxURL

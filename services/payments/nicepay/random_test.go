@@ -10,8 +10,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"hub.internal/services/payments"
-	"hub.internal/services/payments/paymentstest"
+	"hub.internal/services/payments/pgsim"
+	"hub.internal/services/payments/provider"
 )
 
 // TestRandomOrders: whatever is done to an order, an answer of the adapter is what it answers when it is asked afterwards, that
@@ -20,7 +20,7 @@ func TestRandomOrders(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := newSim(r, rapid.Bool().Draw(r, "auto"))
 		created := s.clock.Now()
-		method := rapid.SampledFrom([]payments.PayMethod{payments.Card, payments.VBank}).Draw(r, "method")
+		method := rapid.SampledFrom([]provider.PayMethod{provider.Card, provider.VBank}).Draw(r, "method")
 		for range rapid.IntRange(1, 25).Draw(r, "steps") {
 			step := drawStep(r, created, method)
 			if step.advance > 0 {
@@ -28,16 +28,16 @@ func TestRandomOrders(t *testing.T) {
 				continue
 			}
 			said, sayErr := step.do(t.Context(), s)
-			has, err := s.provider.Get(t.Context(), cred(), payments.Ref{Code: code, CreatedAt: created})
-			truth, _ := s.Truth(code)
+			has, err := s.provider.Get(t.Context(), cred(), provider.PaymentRef{Code: code, CreatedAt: created})
+			truth, _ := s.Payment(code)
 			switch {
-			case truth.Payments == 0:
-				if !errors.Is(err, payments.ErrNotFound) {
+			case len(truth.Payments) == 0:
+				if !errors.Is(err, provider.ErrNotFound) {
 					r.Fatalf("%s: nobody has paid, and the adapter says %s", step.name, tellOf(has, err))
 				}
-			case err != nil || has.Status != truth.Status || has.TID != truth.TID:
+			case err != nil || has.Status != statusOf[truth.Status] || has.TID != truth.TID:
 				r.Fatalf("%s: the adapter says %s, the simulator holds %+v", step.name, tellOf(has, err), truth)
-			case truth.Payments == 1 && has.Status == payments.PaymentPaid && has.Balance != truth.Paid-truth.Cancelled:
+			case len(truth.Payments) == 1 && has.Status == provider.PaymentPaid && has.Balance != truth.Paid-truth.Cancelled:
 				r.Fatalf("%s: the adapter says %s, the simulator holds %+v", step.name, tellOf(has, err), truth)
 			case !step.lost && sayErr == nil && said.TID != "" && tellOf(said, nil) != tellOf(has, nil):
 				r.Fatalf("%s: the adapter says %s, and then %s", step.name, tellOf(said, nil), tellOf(has, nil))
@@ -49,68 +49,73 @@ func TestRandomOrders(t *testing.T) {
 	})
 }
 
+// statusOf is what the simulator's words mean.
+var statusOf = map[string]provider.PaymentStatus{"ready": provider.PaymentIssued, "paid": provider.PaymentPaid,
+	"partialCancelled": provider.PaymentPaid, "cancelled": provider.PaymentCanceled, "failed": provider.PaymentFailed,
+	"expired": provider.PaymentExpired}
+
 type step struct {
 	name    string
 	advance time.Duration
 	// lost tells that something goes wrong, and what is said depends on where.
 	lost bool
-	do   func(context.Context, *sim) (payments.Snapshot, error)
+	do   func(context.Context, *sim) (provider.Snapshot, error)
 }
 
 // drawStep chooses what happens next.
-func drawStep(r *rapid.T, created time.Time, method payments.PayMethod) step {
-	ref := payments.Ref{Code: code, CreatedAt: created}
+func drawStep(r *rapid.T, created time.Time, method provider.PayMethod) step {
+	ref := provider.PaymentRef{Code: code, CreatedAt: created}
 	amount := rapid.SampledFrom([]int64{0, 1, 4_000, 7_000, 11_000, 11_001}).Draw(r, "amount")
 	refundCode := fmt.Sprint("rf_", rapid.IntRange(1, 4).Draw(r, "refund"))
-	control := func(act func(paymentstest.Control) error) func(context.Context, *sim) (payments.Snapshot, error) {
-		return func(_ context.Context, s *sim) (payments.Snapshot, error) {
+	control := func(act func(*sim) error) func(context.Context, *sim) (provider.Snapshot, error) {
+		return func(_ context.Context, s *sim) (provider.Snapshot, error) {
 			if act(s) != nil {
-				return payments.Snapshot{}, errors.New("not possible")
+				return provider.Snapshot{}, errors.New("not possible")
 			}
-			return payments.Snapshot{}, nil
+			return provider.Snapshot{}, nil
 		}
 	}
-	cancel := payments.CancelRequest{Ref: ref, RefundCode: refundCode, Reason: "requested",
-		Account: &payments.RefundAccount{BankCode: "004", AccountNumber: "123", Holder: "H"}}
+	cancel := provider.CancelRequest{Ref: ref, RefundCode: refundCode, Reason: "requested",
+		Account: &provider.RefundAccount{BankCode: "004", AccountNumber: "123", Holder: "H"}}
 	if amount > 0 {
 		cancel.Amount = &amount
 	}
 	steps := []step{
-		{name: "issue", do: func(ctx context.Context, s *sim) (payments.Snapshot, error) {
-			return s.provider.Issue(ctx, cred(), payments.IssueRequest{Code: code, CreatedAt: created, Amount: 11_000, PayMethod: method,
+		{name: "issue", do: func(ctx context.Context, s *sim) (provider.Snapshot, error) {
+			return s.provider.Issue(ctx, cred(), provider.IssueRequest{Code: code, CreatedAt: created, Amount: 11_000, PayMethod: method,
 				Name: "Liter", ReturnURL: "https://hub.example/r", ValidHours: 24, Holder: "Hub"})
 		}},
-		{name: "get", do: func(ctx context.Context, s *sim) (payments.Snapshot, error) { return s.provider.Get(ctx, cred(), ref) }},
-		{name: "refund", do: func(ctx context.Context, s *sim) (payments.Snapshot, error) {
+		{name: "get", do: func(ctx context.Context, s *sim) (provider.Snapshot, error) { return s.provider.Get(ctx, cred(), ref) }},
+		{name: "refund", do: func(ctx context.Context, s *sim) (provider.Snapshot, error) {
 			return s.provider.Cancel(ctx, cred(), cancel)
 		}},
-		{name: "give up", do: func(ctx context.Context, s *sim) (payments.Snapshot, error) {
-			return s.provider.Cancel(ctx, cred(), payments.CancelRequest{Ref: ref, RefundCode: code + "-cancel", Reason: "canceled"})
+		{name: "give up", do: func(ctx context.Context, s *sim) (provider.Snapshot, error) {
+			return s.provider.Cancel(ctx, cred(), provider.CancelRequest{Ref: ref, RefundCode: code + "-cancel", Reason: "canceled"})
 		}},
-		{name: "expire", do: func(ctx context.Context, s *sim) (payments.Snapshot, error) {
-			return payments.Snapshot{}, s.provider.Expire(ctx, cred(), ref)
+		{name: "expire", do: func(ctx context.Context, s *sim) (provider.Snapshot, error) {
+			return provider.Snapshot{}, s.provider.Expire(ctx, cred(), ref)
 		}},
-		{name: "begin", do: control(func(c paymentstest.Control) error { return c.Begin(code) })},
-		{name: "pay", do: control(func(c paymentstest.Control) error { return c.Pay(code) })},
-		{name: "fail", do: control(func(c paymentstest.Control) error { return c.Fail(code) })},
-		{name: "deposit", do: control(func(c paymentstest.Control) error {
-			if method != payments.VBank {
+		{name: "begin", do: control(func(c *sim) error { return c.Issue(code) })},
+		{name: "pay", do: control(func(c *sim) error { return c.Pay(code) })},
+		{name: "fail", do: control(func(c *sim) error { return c.Fail(code) })},
+		{name: "deposit", do: control(func(c *sim) error {
+			if method != provider.VBank {
 				return errors.New("a card has no account to deposit to")
 			}
 			return c.Deposit(code, max(amount, 1), time.Time{}, 1)
 		})},
-		{name: "reverse", do: control(func(c paymentstest.Control) error { return c.Reverse(code) })},
-		{name: "console cancel", do: control(func(c paymentstest.Control) error { return c.ConsoleCancel(code, amount) })},
-		{name: "refund fails later", do: control(func(c paymentstest.Control) error { return c.FailRefundLater(refundCode) })},
+		{name: "reverse", do: control(func(c *sim) error { return c.Reverse(code) })},
+		{name: "console cancel", do: control(func(c *sim) error { return c.ConsoleCancel(code, amount) })},
+		{name: "refund fails later", do: control(func(c *sim) error { return c.FailRefundLater(refundCode) })},
 		{name: "time passes", advance: rapid.SampledFrom([]time.Duration{time.Second, time.Hour, 25 * time.Hour}).Draw(r, "time")},
 	}
-	cancels := paymentstest.OnCancel
-	for i, on := range []string{paymentstest.OnIssue, paymentstest.OnGet, cancels, cancels, cancels} {
-		for _, kind := range []string{paymentstest.TimeoutBefore, paymentstest.TimeoutAfter, paymentstest.Garbage, paymentstest.Decline} {
+	cancels := "cancel"
+	for i, on := range []string{"issue", "get", cancels, cancels, cancels} {
+		for _, kind := range []string{pgsim.TimeoutBefore, pgsim.TimeoutAfter, pgsim.Garbage, pgsim.Decline} {
 			do := steps[i].do
-			steps = append(steps, step{name: "lost " + steps[i].name, lost: true, do: func(ctx context.Context, s *sim) (payments.Snapshot, error) {
-				if err := s.Arm(paymentstest.Fault{Kind: kind, On: on}); err != nil {
-					return payments.Snapshot{}, err
+			steps = append(steps, step{name: "lost " + steps[i].name, lost: true, do: func(ctx context.Context, s *sim) (provider.Snapshot, error) {
+				if err := s.Arm(pgsim.Fault{Kind: kind, On: on}); err != nil {
+					return provider.Snapshot{}, err
 				}
 				defer s.Heal()
 				return do(ctx, s)
@@ -124,21 +129,21 @@ func drawStep(r *rapid.T, created time.Time, method payments.PayMethod) step {
 func (s step) String() string { return s.name }
 
 // tellOf is what a provider has said, without what may differ.
-func tellOf(s payments.Snapshot, err error) string {
+func tellOf(s provider.Snapshot, err error) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %d of %d, paid %s, reversed %s, tid %t, account %t;", s.Status, s.Balance, s.Amount,
 		s.PaidAt.Truncate(time.Millisecond), s.ReversedAt.Truncate(time.Millisecond), s.TID != "", s.Account != nil)
-	for _, c := range s.Cancels {
+	for _, c := range s.Cancellations {
 		fmt.Fprintf(&b, " %q %d %t", c.RefundCode, c.Amount, c.Returned)
 	}
-	var declined *payments.DeclinedError
+	var declined *provider.DeclinedError
 	switch {
 	case err == nil:
 	case errors.As(err, &declined):
 		return "declined" // what comes with a refusal is not promised
 	default:
-		for _, kind := range []error{payments.ErrNotSent, payments.ErrUnknown, payments.ErrNotFound, payments.ErrAlreadyPaid,
-			payments.ErrAlreadyCanceled} {
+		for _, kind := range []error{provider.ErrNotSent, provider.ErrUnknown, provider.ErrNotFound, provider.ErrAlreadyPaid,
+			provider.ErrAlreadyCanceled} {
 			if errors.Is(err, kind) {
 				return kind.Error()
 			}

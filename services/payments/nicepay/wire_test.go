@@ -14,8 +14,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/nicepay"
+	"hub.internal/services/payments/provider"
 )
 
 // TestRequests holds what is sent to the manual, byte by byte.
@@ -39,16 +40,16 @@ func TestRequests(t *testing.T) {
 		}
 		w.WriteHeader(http.StatusInternalServerError)
 	})
-	ref := payments.Ref{TID: tid, Code: code, CreatedAt: created}
-	bought := payments.IssueRequest{Code: code, CreatedAt: created, Amount: 11000, PayMethod: payments.VBank, Name: `A "cup|of" tea`,
-		ReturnURL: "https://hub.example/r", ValidHours: 168, Holder: "Hub", Buyer: payments.Buyer{Name: "홍길동", Email: "a@b.c", Tel: "0101"}}
+	ref := provider.PaymentRef{TID: tid, Code: code, CreatedAt: created}
+	bought := provider.IssueRequest{Code: code, CreatedAt: created, Amount: 11000, PayMethod: provider.VBank, Name: `A "cup|of" tea`,
+		ReturnURL: "https://hub.example/r", ValidHours: 168, Holder: "Hub", Buyer: provider.Buyer{Name: "홍길동", Email: "a@b.c", Tel: "0101"}}
 	_, _ = p.Issue(t.Context(), cred(), bought)
-	bought.PayMethod, bought.TaxFree, bought.Buyer = payments.Card, true, payments.Buyer{}
+	bought.PayMethod, bought.TaxFree, bought.Buyer = provider.Card, true, provider.Buyer{}
 	_, _ = p.Issue(t.Context(), cred(), bought)
 	_, _ = p.Get(t.Context(), cred(), ref)
-	_, _ = p.Get(t.Context(), cred(), payments.Ref{Code: code, CreatedAt: created})
-	in := payments.CancelRequest{Ref: ref, RefundCode: "rf_1", Reason: "broken [rf_2]", Amount: new(int64(4000)), TaxFree: true,
-		Account: &payments.RefundAccount{BankCode: "004", AccountNumber: "123", Holder: "홍길동"}}
+	_, _ = p.Get(t.Context(), cred(), provider.PaymentRef{Code: code, CreatedAt: created})
+	in := provider.CancelRequest{Ref: ref, RefundCode: "rf_1", Reason: "broken [rf_2]", Amount: new(int64(4000)), TaxFree: true,
+		Account: &provider.RefundAccount{BankCode: "004", AccountNumber: "123", Holder: "홍길동"}}
 	_, _ = p.Cancel(t.Context(), cred(), in)
 	in.Amount, in.Account, in.Reason = nil, nil, strings.Repeat("가", 100)
 	_, _ = p.Cancel(t.Context(), cred(), in)
@@ -56,7 +57,8 @@ func TestRequests(t *testing.T) {
 	_ = p.NetCancel(t.Context(), cred(), code)
 	want := []string{
 		`POST /v1/checkout {"sessionId":"` + code + `","orderId":"` + code + `","method":"vbank","amount":11000,"goodsName":"A -cup-of- tea",` +
-			`"returnUrl":"https://hub.example/r","vbankHolder":"Hub","vbankValidHours":168,"buyerName":"홍길동","buyerTel":"0101","buyerEmail":"a@b.c"}`,
+			`"returnUrl":"https://hub.example/r","vbankHolder":"Hub","vbankValidHours":168,"buyerName":"홍길동","buyerTel":"0101",` +
+			`"buyerEmail":"a@b.c"}`,
 		`POST /v1/checkout {"sessionId":"` + code + `","orderId":"` + code + `","method":"card","amount":11000,"goodsName":"A -cup-of- tea",` +
 			`"returnUrl":"https://hub.example/r","taxFreeAmt":11000}`,
 		`GET /v1/payments/` + tid + ` `,
@@ -106,8 +108,8 @@ func TestDays(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer p.Close()
-			_, err = p.Get(t.Context(), cred(), payments.Ref{Code: code, CreatedAt: midnight.Add(row.created).UTC()})
-			if !errors.Is(err, payments.ErrNotFound) || !slices.Equal(days, row.want) {
+			_, err = p.Get(t.Context(), cred(), provider.PaymentRef{Code: code, CreatedAt: midnight.Add(row.created).UTC()})
+			if !errors.Is(err, provider.ErrNotFound) || !slices.Equal(days, row.want) {
 				t.Errorf("asked %v, want %v; %v", days, row.want, err)
 			}
 		})
@@ -116,7 +118,8 @@ func TestDays(t *testing.T) {
 
 // TestHosts: production speaks with the public internet alone.
 func TestHosts(t *testing.T) {
-	for _, base := range []string{"nicepay", "ftp://pg.example.com", "http://", "https://u:p@pg.example.com", "https://pg.example.com?x=1", "https://pg.example.com#x"} {
+	for _, base := range []string{"nicepay", "ftp://pg.example.com", "http://", "https://u:p@pg.example.com", "https://pg.example.com?x=1",
+		"https://pg.example.com#x"} {
 		if nicepay.CheckHost(false, base) == nil {
 			t.Errorf("%q is a base URL", base)
 		}
@@ -126,9 +129,12 @@ func TestHosts(t *testing.T) {
 			t.Errorf("%s: %v", base, err)
 		}
 	}
-	for _, host := range []string{"127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:10.0.0.1]", "10.1.2.3",
-		"172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "[::]", "[fe80::1%25eth0]", "[fc00::1]", "[64:ff9b::7f00:1]", "[2002:7f00:1::]",
-		"224.0.0.1", "255.255.255.255", "168.63.129.16", "192.88.99.1", "[2001:10::1]", "[2620:4f:8000::1]", "[3fff::1]", "[5f00::1]", "localhost", "LOCALHOST.", "x.localhost", "pgsim", "pgsim.default.svc", "pg.default.svc.cluster.local", "db.internal", "printer.lan"} {
+	for _, host := range []string{"127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "[::1]", "[::ffff:127.0.0.1]",
+		"[::ffff:10.0.0.1]", "10.1.2.3",
+		"172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "[::]", "[fe80::1%25eth0]", "[fc00::1]", "[64:ff9b::7f00:1]",
+		"[2002:7f00:1::]",
+		"224.0.0.1", "255.255.255.255", "168.63.129.16", "192.88.99.1", "[2001:10::1]", "[2620:4f:8000::1]", "[3fff::1]", "[5f00::1]",
+		"localhost", "LOCALHOST.", "x.localhost", "pgsim", "pgsim.default.svc", "pg.default.svc.cluster.local", "db.internal", "printer.lan"} {
 		if nicepay.CheckHost(true, "https://"+host+"/") == nil {
 			t.Errorf("production takes payments from %s", host)
 		}
@@ -165,10 +171,15 @@ func TestDialsAreGuarded(t *testing.T) {
 // TestTestWebhook: the vendor's trial of an address, as issue 15 of its manual shows it.
 func TestTestWebhook(t *testing.T) {
 	p := adapter(t, nicepay.Config{})
-	e, err := p.VerifyWebhook("application/json;charset=utf-8", []byte(`{"tid":"UTWEBHOOKm05012609082226211306","orderId":"202609082226213280",`+
-		`"ediDate":"2026-09-08T22:26:21.337+0900","amount":10000,"signature":"616ee2bdbd3a0a8e65bac0f86c3942e35bce96db1d352cea8b29ed8f60feca81",`+
-		`"resultCode":"0000","resultMsg":"","status":"","payMethod":""}`), []payments.Cred{cred()})
-	if err != nil || e.Kind != payments.EventTest || e.TID != "" || e.Code != "" {
+	e, err := p.VerifyWebhook(
+		"application/json;charset=utf-8",
+		[]byte(`{"tid":"UTWEBHOOKm05012609082226211306","orderId":"202609082226213280",`+
+			`"ediDate":"2026-09-08T22:26:21.337+0900","amount":10000,`+
+			`"signature":"616ee2bdbd3a0a8e65bac0f86c3942e35bce96db1d352cea8b29ed8f60feca81",`+
+			`"resultCode":"0000","resultMsg":"","status":"","payMethod":""}`),
+		[]credentials.Unsealed{cred()},
+	)
+	if err != nil || e.Kind != provider.WebhookTrial || e.TID != "" || e.Code != "" {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if _, err := p.VerifyWebhook("text/html", []byte(`{"status":"","payMethod":""}`), nil); err == nil {
@@ -177,14 +188,15 @@ func TestTestWebhook(t *testing.T) {
 	s := newSim(t, true)
 	s.TestWebhook()
 	for _, h := range s.webhooks(t) {
-		if e, err := s.provider.VerifyWebhook(h.ContentType, h.Body, nil); err != nil || e.Kind != payments.EventTest {
+		if e, err := s.provider.VerifyWebhook(h.ContentType, h.Body, nil); err != nil || e.Kind != provider.WebhookTrial {
 			t.Errorf("%+v, %v", e, err)
 		}
 	}
 }
 
 func TestTextsAreTrimmed(t *testing.T) {
-	for _, text := range []string{"", "tea", strings.Repeat("차", 40), strings.Repeat("a", 39) + "차", "a\xffb", "line\nbreak\x00", strings.Repeat("👩‍👧", 20)} {
+	for _, text := range []string{"", "tea", strings.Repeat("차", 40), strings.Repeat("a", 39) + "차", "a\xffb", "line\nbreak\x00",
+		strings.Repeat("👩‍👧", 20)} {
 		if out := nicepay.Trimmed(text, 40); len(out) > 40 || !utf8.ValidString(out) || strings.ContainsAny(out, "\n") {
 			t.Errorf("%q is %q", text, out)
 		}
@@ -194,16 +206,27 @@ func TestTextsAreTrimmed(t *testing.T) {
 // FuzzAnswer: an answer never panics, and what is believed is signed, of the payment that was asked for, and within its bounds.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(with(f, nil)))
-	f.Add([]byte(with(f, map[string]any{"status": "partialCancelled", "balanceAmt": 1, "cancels": []any{cancelOf(10999, "c1", "2026-01-15T19:00:00+0900", "x [rf_1]")}})))
+	f.Add(
+		[]byte(
+			with(
+				f,
+				map[string]any{
+					"status":     "partialCancelled",
+					"balanceAmt": 1,
+					"cancels":    []any{cancelOf(10999, "c1", "2026-01-15T19:00:00+0900", "x [rf_1]")},
+				},
+			),
+		),
+	)
 	f.Add([]byte(`{"resultCode":"0000","status":"ready","tid":"` + tid + `","orderId":"` + code + `","amount":1}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		out, err := nicepay.Snapshot(raw, tid, code, secret)
 		if err != nil {
 			return
 		}
-		s := out.(payments.Snapshot)
+		s := out.(provider.Snapshot)
 		var back int64
-		for _, c := range s.Cancels {
+		for _, c := range s.Cancellations {
 			if !c.Returned {
 				back += c.Amount
 			}
@@ -211,7 +234,7 @@ func FuzzAnswer(f *testing.F) {
 		if s.TID != tid || s.Code != code || s.Amount < 1 || s.Balance < 0 || s.Balance > s.Amount || back > s.Amount {
 			t.Errorf("%+v", s)
 		}
-		if s.Status == payments.PaymentPaid && (s.PaidAt.IsZero() || s.Amount != 11000) {
+		if s.Status == provider.PaymentPaid && (s.PaidAt.IsZero() || s.Amount != 11000) {
 			t.Errorf("nobody has signed %+v", s)
 		}
 	})
@@ -227,8 +250,9 @@ func FuzzWebhook(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, kind string, raw []byte) {
-		e, err := p.VerifyWebhook(kind, raw, []payments.Cred{payments.NewCred(1, payments.Production, "", ""), cred()})
-		if err == nil && e.Kind == payments.EventPayment && (e.Cred != cred() || e.TID != tid || len(e.Code) > 64 || len(e.Key) != 64) {
+		e, err := p.VerifyWebhook(kind, raw, []credentials.Unsealed{credentials.NewUnsealed(1, credentials.Production, "", ""), cred()})
+		if err == nil && e.Kind == provider.WebhookOfPayment &&
+			(e.Credential != cred() || e.TID != tid || len(e.Code) > 64 || len(e.Key) != 64) {
 			t.Errorf("%+v", e)
 		}
 	})
@@ -242,7 +266,7 @@ func TestWhoNeedsAnAccount(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if caps := p.Caps(payments.VBank); caps.NeedsRefundAccount != needs {
+		if caps := p.Capabilities(provider.VBank); caps.NeedsRefundAccount != needs {
 			t.Errorf("%q: %+v", base, caps)
 		}
 	}

@@ -34,6 +34,8 @@ func (g Guard) Admits(to netip.AddrPort, open bool) bool {
 	return netguard.Public(addr) && portAllowed(int(to.Port()), open)
 }
 
+// portAllowed tells whether a receiver may be on a port. Those below 1024 are of other protocols, which a forged
+// request could be spoken with.
 func portAllowed(port int, open bool) bool {
 	return port == 443 || port == 80 && open || port >= 1024 && port < 1<<16
 }

@@ -59,8 +59,13 @@ func (r *receiver) count() int {
 
 func (r *receiver) port() string { return r.URL[strings.LastIndexByte(r.URL, ':'):] }
 
-func message(url string) payments.Outgoing {
-	return payments.Outgoing{ID: "msg_01JZ8Q6V7R3W9K2M4N5P6Q7R8S", URL: url, Body: []byte(`{"type":"payment.order.paid"}`), Secrets: []string{secret}}
+func message(url string) payments.Delivery {
+	return payments.Delivery{
+		ID:      "msg_01JZ8Q6V7R3W9K2M4N5P6Q7R8S",
+		URL:     url,
+		Body:    []byte(`{"type":"payment.order.paid"}`),
+		Secrets: []string{secret},
+	}
 }
 
 func send(t *testing.T, c notify.Config, url string) payments.Attempt {
@@ -92,12 +97,18 @@ func resolver(t *testing.T, answer func(n int) []netip.Addr) *net.Resolver {
 			if err := question.Unpack(buffer[:n]); err != nil {
 				continue
 			}
-			reply := dnsmessage.Message{Header: dnsmessage.Header{ID: question.ID, Response: true, Authoritative: true}, Questions: question.Questions}
+			reply := dnsmessage.Message{
+				Header:    dnsmessage.Header{ID: question.ID, Response: true, Authoritative: true},
+				Questions: question.Questions,
+			}
 			if q := question.Questions[0]; q.Type == dnsmessage.TypeA {
 				asked++
 				for _, addr := range answer(asked) {
-					reply.Answers = append(reply.Answers, dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
-						Body: &dnsmessage.AResource{A: addr.As4()}})
+					reply.Answers = append(
+						reply.Answers,
+						dnsmessage.Resource{Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
+							Body: &dnsmessage.AResource{A: addr.As4()}},
+					)
 				}
 			}
 			packed, err := reply.Pack()

@@ -11,6 +11,7 @@ import (
 const DefaultSchedule = "0s,5s,5m,30m,2h,5h,10h,14h,20h,24h"
 
 const (
+	// maxAttempts bounds the attempts of a schedule, and maxWait each of its waits.
 	maxAttempts = 50
 	maxWait     = 7 * 24 * time.Hour
 )

@@ -33,8 +33,8 @@ const (
 	dialTimeout  = 5 * time.Second
 	totalTimeout = 15 * time.Second
 	// maxAnswer bounds what of an answer is read, in bytes, and kept what of that is kept.
-	maxAnswer = 16 << 10
-	kept      = 500
+	maxAnswer  = 16 << 10
+	keptAnswer = 500
 	// maxRetryAfter bounds what a receiver can ask for.
 	maxRetryAfter = 24 * time.Hour
 	// minSecret is the least that Standard Webhooks takes for a key, in bytes.
@@ -74,6 +74,8 @@ func New(c Config) *Sender {
 		c.Now = time.Now
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: -1, Resolver: c.Resolver, Control: Guard{c.Allow}.control(c.AllowHTTP)}
+	// A transport of its own, without a proxy of the environment and without connections that are kept: each attempt resolves
+	// the name anew, and each connection is judged by the address that it is made to.
 	return &Sender{c, &http.Client{
 		Transport: &http.Transport{
 			DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout, DisableKeepAlives: true, DisableCompression: true,
@@ -94,14 +96,15 @@ func (s *Sender) Check(url string, origins []string) error {
 func (s *Sender) Next(attempts int) (wait time.Duration, ok bool) { return s.c.Schedule.Next(attempts) }
 
 // Send makes one attempt, within 15 seconds.
-func (s *Sender) Send(ctx context.Context, m payments.Outgoing) payments.Attempt {
+func (s *Sender) Send(ctx context.Context, m payments.Delivery) payments.Attempt {
 	started := time.Now()
 	outcome := s.send(ctx, m)
 	outcome.Took = time.Since(started)
 	return outcome
 }
 
-func (s *Sender) send(ctx context.Context, m payments.Outgoing) payments.Attempt {
+// send is Send without the time that it took.
+func (s *Sender) send(ctx context.Context, m payments.Delivery) payments.Attempt {
 	ctx, cancel := context.WithTimeout(ctx, s.c.Timeout)
 	defer cancel()
 	request, err := s.request(ctx, m)
@@ -131,17 +134,20 @@ func (s *Sender) send(ctx context.Context, m payments.Outgoing) payments.Attempt
 	return outcome
 }
 
+// validID is the form of a message's id: it is signed, and a dot in it would make the signed text ambiguous.
 var validID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,100}$`)
 
-func (s *Sender) request(ctx context.Context, m payments.Outgoing) (*http.Request, error) {
+// request is the signed request. Its errors are shown to operators, and hold nothing secret.
+func (s *Sender) request(ctx context.Context, m payments.Delivery) (*http.Request, error) {
 	if !validID.MatchString(m.ID) {
 		return nil, errors.New("the message has no id")
 	}
-	if _, err := parse(m.URL, s.c.AllowHTTP); err != nil {
+	if _, err := parseURL(m.URL, s.c.AllowHTTP); err != nil {
 		return nil, fmt.Errorf("the URL cannot be used: %w", err)
 	}
+	// The time is that of the attempt: receivers refuse signatures that are older than a few minutes.
 	now := s.c.Now()
-	signatures, err := sign(m, now)
+	signatures, err := signAll(m, now)
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +163,8 @@ func (s *Sender) request(ctx context.Context, m payments.Outgoing) (*http.Reques
 	return request, nil
 }
 
-// sign returns the signatures of all secrets, separated by spaces.
-func sign(m payments.Outgoing, at time.Time) (string, error) {
+// signAll returns the signatures of all secrets, separated by spaces.
+func signAll(m payments.Delivery, at time.Time) (string, error) {
 	signatures := make([]string, 0, len(m.Secrets))
 	for _, secret := range m.Secrets {
 		// The library takes any key, an empty one too.
@@ -229,6 +235,6 @@ func printable(answer []byte) string {
 			return r
 		}
 		return '.'
-	}, string(answer[:min(len(answer), 4*kept)]))
-	return text.HeadBytes(shown, kept)
+	}, string(answer[:min(len(answer), 4*keptAnswer)]))
+	return text.HeadBytes(shown, keptAnswer)
 }

@@ -34,17 +34,24 @@ func TestSignatureIsTheStandards(t *testing.T) {
 	r := newReceiver(t, nil)
 	c := local()
 	c.Now = func() time.Time { return time.Unix(1614265330, 999_999_999) }
-	m := payments.Outgoing{ID: "msg_p5jXN8AQM9LWM0D4loKWxJek", URL: r.URL + "/hook?a=b", Body: []byte(`{"test": 2432232314}`), Secrets: []string{secret, otherSecret}}
+	m := payments.Delivery{
+		ID:      "msg_p5jXN8AQM9LWM0D4loKWxJek",
+		URL:     r.URL + "/hook?a=b",
+		Body:    []byte(`{"test": 2432232314}`),
+		Secrets: []string{secret, otherSecret},
+	}
 	o := notify.New(c).Send(t.Context(), m)
 	if !o.Delivered || o.Status != 200 || o.Error != "" || o.Took <= 0 {
 		t.Fatalf("%+v", o)
 	}
 	got := r.received[0]
 	signatures := strings.Split(got.Header.Get("webhook-signature"), " ")
-	if len(signatures) != 2 || signatures[0] != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" || got.Header.Get("webhook-timestamp") != "1614265330" {
+	if len(signatures) != 2 || signatures[0] != "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=" ||
+		got.Header.Get("webhook-timestamp") != "1614265330" {
 		t.Errorf("headers %v", got.Header)
 	}
-	if got.Method != "POST" || got.RequestURI != "/hook?a=b" || string(r.bodies[0]) != string(m.Body) || got.ContentLength != int64(len(m.Body)) {
+	if got.Method != "POST" || got.RequestURI != "/hook?a=b" || string(r.bodies[0]) != string(m.Body) ||
+		got.ContentLength != int64(len(m.Body)) {
 		t.Errorf("%s %s: %s", got.Method, got.RequestURI, r.bodies[0])
 	}
 	var names []string
@@ -53,7 +60,9 @@ func TestSignatureIsTheStandards(t *testing.T) {
 	}
 	slices.Sort(names)
 	if fmt.Sprint(names) != "[Connection Content-Length Content-Type User-Agent Webhook-Id Webhook-Signature Webhook-Timestamp]" ||
-		got.Header.Get("User-Agent") != "Hub-Webhooks/1" || got.Header.Get("Content-Type") != "application/json" || got.Header.Get("webhook-id") != m.ID {
+		got.Header.Get(
+			"User-Agent",
+		) != "Hub-Webhooks/1" || got.Header.Get("Content-Type") != "application/json" || got.Header.Get("webhook-id") != m.ID {
 		t.Errorf("headers %v", got.Header)
 	}
 }
@@ -67,7 +76,8 @@ func TestReceiversVerify(t *testing.T) {
 	if o := notify.New(local()).Send(t.Context(), m); !o.Delivered {
 		t.Fatalf("%+v", o)
 	}
-	for s, want := range map[string]bool{secret: true, otherSecret: true, "whsec_" + base64.StdEncoding.EncodeToString(make([]byte, 32)): false} {
+	for s, want := range map[string]bool{secret: true, otherSecret: true, "whsec_" +
+		base64.StdEncoding.EncodeToString(make([]byte, 32)): false} {
 		w, err := standardwebhooks.NewWebhook(s)
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +110,13 @@ func TestAnotherImplementationVerifies(t *testing.T) {
 		Headers map[string]string `json:"headers"`
 		Body    string            `json:"body"`
 	}
-	asked, err := json.Marshal([]question{{secret, headers, string(r.bodies[0])}, {otherSecret, headers, string(r.bodies[0])}, {secret, headers, string(r.bodies[0]) + " "}})
+	asked, err := json.Marshal(
+		[]question{
+			{secret, headers, string(r.bodies[0])},
+			{otherSecret, headers, string(r.bodies[0])},
+			{secret, headers, string(r.bodies[0]) + " "},
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,9 +261,11 @@ func TestASlowReceiverIsGivenUp(t *testing.T) {
 			}
 			<-r.Context().Done()
 		}, payments.Attempt{Error: "the connection broke, or the answer is not one of HTTP"}},
-		"slow body":    {func(w http.ResponseWriter, r *http.Request) { drip(w, r, 20*time.Millisecond, "") }, payments.Attempt{Status: 200, Delivered: true}},
-		"endless body": {func(w http.ResponseWriter, r *http.Request) { drip(w, r, 0, strings.Repeat("\n", 4096)) }, payments.Attempt{Status: 200, Delivered: true, Answer: strings.Repeat("\n", 500)}},
-		"no HTTP":      {raw("SSH-2.0-x\r\n"), payments.Attempt{Error: "the connection broke, or the answer is not one of HTTP"}},
+		"slow body": {func(w http.ResponseWriter, r *http.Request) { drip(w, r, 20*time.Millisecond, "") },
+			payments.Attempt{Status: 200, Delivered: true}},
+		"endless body": {func(w http.ResponseWriter, r *http.Request) { drip(w, r, 0, strings.Repeat("\n", 4096)) },
+			payments.Attempt{Status: 200, Delivered: true, Answer: strings.Repeat("\n", 500)}},
+		"no HTTP": {raw("SSH-2.0-x\r\n"), payments.Attempt{Error: "the connection broke, or the answer is not one of HTTP"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -255,7 +273,8 @@ func TestASlowReceiverIsGivenUp(t *testing.T) {
 			if o.Took > time.Minute {
 				t.Errorf("it took %s", o.Took)
 			}
-			if o.Took = 0; o != r.want && !(name == "endless head" && o.Error != "" && !o.Delivered) && !(name == "informational" && !o.Delivered) {
+			if o.Took = 0; o != r.want && !(name == "endless head" && o.Error != "" && !o.Delivered) &&
+				!(name == "informational" && !o.Delivered) {
 				t.Errorf("%+v", o)
 			}
 		})
@@ -281,17 +300,17 @@ func TestNothingIsKeptBetweenAttempts(t *testing.T) {
 func TestWhatCannotBeSentIsNot(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
-	for name, change := range map[string]func(*payments.Outgoing){
-		"no id":              func(m *payments.Outgoing) { m.ID = "" },
-		"header in id":       func(m *payments.Outgoing) { m.ID = "msg_1\r\nX-Evil: 1" },
-		"dot in id":          func(m *payments.Outgoing) { m.ID = "msg.1" },
-		"header in URL":      func(m *payments.Outgoing) { m.URL += "/ HTTP/1.1\r\nX-Evil: 1" },
-		"user in URL":        func(m *payments.Outgoing) { m.URL = strings.Replace(m.URL, "://", "://user:pass@", 1) },
-		"no secret":          func(m *payments.Outgoing) { m.Secrets = nil },
-		"empty secret":       func(m *payments.Outgoing) { m.Secrets = []string{"whsec_"} },
-		"short secret":       func(m *payments.Outgoing) { m.Secrets = []string{"whsec_c2hvcnQ="} },
-		"secret of no form":  func(m *payments.Outgoing) { m.Secrets = []string{secret, "hss_canary"} },
-		"secret not encoded": func(m *payments.Outgoing) { m.Secrets = []string{"whsec_canary!" + strings.Repeat("x", 40)} },
+	for name, change := range map[string]func(*payments.Delivery){
+		"no id":              func(m *payments.Delivery) { m.ID = "" },
+		"header in id":       func(m *payments.Delivery) { m.ID = "msg_1\r\nX-Evil: 1" },
+		"dot in id":          func(m *payments.Delivery) { m.ID = "msg.1" },
+		"header in URL":      func(m *payments.Delivery) { m.URL += "/ HTTP/1.1\r\nX-Evil: 1" },
+		"user in URL":        func(m *payments.Delivery) { m.URL = strings.Replace(m.URL, "://", "://user:pass@", 1) },
+		"no secret":          func(m *payments.Delivery) { m.Secrets = nil },
+		"empty secret":       func(m *payments.Delivery) { m.Secrets = []string{"whsec_"} },
+		"short secret":       func(m *payments.Delivery) { m.Secrets = []string{"whsec_c2hvcnQ="} },
+		"secret of no form":  func(m *payments.Delivery) { m.Secrets = []string{secret, "hss_canary"} },
+		"secret not encoded": func(m *payments.Delivery) { m.Secrets = []string{"whsec_canary!" + strings.Repeat("x", 40)} },
 	} {
 		m := message(r.URL)
 		change(&m)
@@ -321,7 +340,11 @@ func TestTLSIsHeldTo(t *testing.T) {
 	if o := send(t, c, r.URL); !o.Delivered {
 		t.Errorf("%+v", o)
 	}
-	if o := send(t, c, strings.Replace(newReceiver(t, nil).URL, "http:", "https:", 1)); o.Error != "the connection broke, or the answer is not one of HTTP" {
+	if o := send(
+		t,
+		c,
+		strings.Replace(newReceiver(t, nil).URL, "http:", "https:", 1),
+	); o.Error != "the connection broke, or the answer is not one of HTTP" {
 		t.Errorf("no TLS: %+v", o)
 	}
 	if o := send(t, c, newReceiver(t, nil).URL); !strings.HasSuffix(o.Error, "it has to begin with https://") {

@@ -22,7 +22,7 @@ var numberLike = regexp.MustCompile(`^([0-9]+|0[xX][0-9A-Fa-f]*)$`)
 // them, byte for byte. It resolves no name: whether the address behind it is one that Hub sends to is decided when it is sent.
 // The error is made for who has sent the URL.
 func CheckURL(text string, origins []string, allowHTTP bool) error {
-	u, err := parse(text, allowHTTP)
+	u, err := parseURL(text, allowHTTP)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,8 @@ func CheckURL(text string, origins []string, allowHTTP bool) error {
 	return nil
 }
 
-func parse(text string, allowHTTP bool) (*url.URL, error) {
+// parseURL reads a URL of a receiver, and refuses every form that two programs may read in two ways.
+func parseURL(text string, allowHTTP bool) (*url.URL, error) {
 	if len(text) > MaxURL {
 		return nil, fmt.Errorf("it is longer than %d bytes", MaxURL)
 	}
@@ -58,6 +59,8 @@ func parse(text string, allowHTTP bool) (*url.URL, error) {
 	return u, checkPort(u)
 }
 
+// checkHost takes a name or a plain address. An address that is written in another way, as 0x7f000001, is refused:
+// what it stands for depends on the resolver.
 func checkHost(host string) error {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if addr.Zone() != "" || addr.Is4In6() {
@@ -72,6 +75,7 @@ func checkHost(host string) error {
 	return nil
 }
 
+// checkPort takes the port of the scheme, or one that portAllowed lets through, without leading zeros.
 func checkPort(u *url.URL) error {
 	_, text, given := strings.Cut(u.Host[strings.LastIndexByte(u.Host, ']')+1:], ":")
 	if !given {

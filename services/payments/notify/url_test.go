@@ -119,7 +119,8 @@ func TestSchedule(t *testing.T) {
 	}
 	middle := s.WithJitter(func() float64 { return 0.5 })
 	var sum time.Duration
-	for i, want := range []time.Duration{0, 5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour} {
+	for i, want := range []time.Duration{0, 5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
+		10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour} {
 		if got, ok := middle.Next(i); !ok || got != want {
 			t.Errorf("%d: %s, %v", i, got, ok)
 		}

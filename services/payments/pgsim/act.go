@@ -185,6 +185,7 @@ func (s *Sim) press(orderID string, act func(*order) (*payment, error)) error {
 // isClosed tells whether the page of a checkout takes no payer any more.
 func (s *Sim) isClosed(o *order) bool { return !o.Expired.IsZero() || s.c.Now().After(o.ClosesAt) }
 
+// change is changeTold, told of once.
 func (s *Sim) change(orderID string, act func(*order) (*payment, error)) error {
 	return s.changeTold(orderID, 1, act)
 }
@@ -271,6 +272,7 @@ func (s *Sim) Payment(orderID string) (Truth, bool) {
 	return s.truth(o), true
 }
 
+// truth reads the order; the lock is held.
 func (s *Sim) truth(o *order) Truth {
 	t := Truth{OrderID: o.OrderID, Method: o.Method, Amount: o.Amount, Closed: !o.Expired.IsZero(), Payments: []Money{}, Cancels: []Return{}}
 	if p := o.payment(); p != nil {

@@ -29,6 +29,7 @@ func (s *Sim) api(on string, handle func(*http.Request, []byte) any) http.Handle
 			write(w, http.StatusUnauthorized, refuse("U104", "사용자 인증에 실패하였습니다."))
 			return
 		}
+		// A call is remembered before anything is done about it, so that a test sees also those that a fault has cut off.
 		call := s.keep(on, r, body)
 		if s.c.OnCall != nil {
 			s.c.OnCall(call)
@@ -94,6 +95,7 @@ func (s *Sim) lie(out any) {
 	}
 }
 
+// checkoutRequest is the body of a checkout, as the manual has it.
 type checkoutRequest struct {
 	SessionID   string `json:"sessionId"`
 	OrderID     string `json:"orderId"`
@@ -102,7 +104,6 @@ type checkoutRequest struct {
 	GoodsName   string `json:"goodsName"`
 	ReturnURL   string `json:"returnUrl"`
 	TaxFreeAmt  *int64 `json:"taxFreeAmt"`
-	Reserved    string `json:"mallReserved"`
 	VBankHolder string `json:"vbankHolder"`
 	ValidHours  *int   `json:"vbankValidHours"`
 	BuyerName   string `json:"buyerName"`
@@ -119,7 +120,7 @@ func (c checkoutRequest) problem() *refusal {
 	case c.Method == methodVBank && c.VBankHolder == "":
 		return refuse("U100", "vbankHolder 필수입력항목이 누락되었습니다.")
 	case len(c.OrderID) > 64 || len(c.SessionID) > 64 || len(c.GoodsName) > 40 || len(c.ReturnURL) > 500 || len(c.VBankHolder) > 40 ||
-		len(c.BuyerName) > 30 || len(c.BuyerTel) > 40 || len(c.BuyerEmail) > 60 || len(c.Reserved) > 500:
+		len(c.BuyerName) > 30 || len(c.BuyerTel) > 40 || len(c.BuyerEmail) > 60:
 		return refuse("U105", "필드 최대길이 초과")
 	case strings.ContainsAny(c.GoodsName, `"|`) || !utf8.ValidString(c.GoodsName):
 		return refuse("U131", "허용된 Data형식이 아닙니다.")
@@ -148,12 +149,13 @@ func (s *Sim) checkout(r *http.Request, body []byte) any {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The vendor takes an id once: the second call of a checkout is a duplicate, by which Hub finds what it had begun.
 	if s.orders[in.OrderID] != nil || s.sessions[in.SessionID] != nil {
 		return refuse("A127", "주문번호 중복 오류")
 	}
 	now := s.c.Now()
 	o := &order{OrderID: in.OrderID, SessionID: in.SessionID, Method: in.Method, Amount: in.Amount, GoodsName: in.GoodsName,
-		ReturnURL: in.ReturnURL, MallReserved: in.Reserved, BuyerName: in.BuyerName, BuyerTel: in.BuyerTel, BuyerEmail: in.BuyerEmail,
+		ReturnURL: in.ReturnURL, BuyerName: in.BuyerName, BuyerTel: in.BuyerTel, BuyerEmail: in.BuyerEmail,
 		VBankHolder: in.VBankHolder, ValidHours: 7 * 24, CreatedAt: now, ClosesAt: now.Add(24 * time.Hour)}
 	if in.ValidHours != nil {
 		o.ValidHours = *in.ValidHours
@@ -175,6 +177,8 @@ func (s *Sim) checkout(r *http.Request, body []byte) any {
 	return out
 }
 
+// tellCheckout is what the wire says of a checkout. The page's address is within PublicURL, or on the host that the
+// request came to.
 func (s *Sim) tellCheckout(r *http.Request, o *order) *checkoutAnswer {
 	base := strings.TrimSuffix(s.c.PublicURL, "/")
 	if base == "" {

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 )
 
+// cancelRequest is the body of a cancel, as the manual has it. Without an amount all that is left goes back.
 type cancelRequest struct {
 	Reason    string `json:"reason"`
 	OrderID   string `json:"orderId"`

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 )
@@ -38,6 +39,7 @@ func local(r *http.Request) bool {
 		r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == "" && r.Header.Get("X-Forwarded-For") == ""
 }
 
+// problem is why the control API does not do something.
 type problem struct {
 	Error string `json:"error"`
 }
@@ -79,6 +81,7 @@ func (s *Sim) act(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, struct{}{})
 }
 
+// actions are what POST /_control/{action} can do.
 func (s *Sim) actions(r *http.Request, c command) map[string]func() error {
 	return map[string]func() error{
 		"issue":             func() error { return s.Issue(c.OrderID) },
@@ -103,22 +106,12 @@ func (s *Sim) show(w http.ResponseWriter, r *http.Request) {
 	only := r.URL.Query().Get("orderId")
 	switch r.PathValue("what") {
 	case "calls":
-		write(w, http.StatusOK, where(s.Calls(), func(c Call) bool { return only == "" || c.OrderID == only }))
+		write(w, http.StatusOK, slices.DeleteFunc(s.Calls(), func(c Call) bool { return only != "" && c.OrderID != only }))
 	case "payments":
-		write(w, http.StatusOK, where(s.Payments(), func(t Truth) bool { return only == "" || t.OrderID == only }))
+		write(w, http.StatusOK, slices.DeleteFunc(s.Payments(), func(t Truth) bool { return only != "" && t.OrderID != only }))
 	case "webhooks":
-		write(w, http.StatusOK, where(s.Webhooks(), func(h Webhook) bool { return only == "" || h.OrderID == only }))
+		write(w, http.StatusOK, slices.DeleteFunc(s.Webhooks(), func(h Webhook) bool { return only != "" && h.OrderID != only }))
 	default:
 		write(w, http.StatusNotFound, problem{"there are calls, payments and webhooks"})
 	}
-}
-
-func where[T any](all []T, good func(T) bool) []T {
-	out := []T{}
-	for _, v := range all {
-		if good(v) {
-			out = append(out, v)
-		}
-	}
-	return out
 }

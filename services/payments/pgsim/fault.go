@@ -25,7 +25,8 @@ const (
 	WebhookFirst  = "webhook-first"
 )
 
-// Fault is what is to go wrong, on the next calls or webhooks.
+// Fault is what is to go wrong, on the next calls or webhooks. With faults a test reaches what the vendor's sandbox never does:
+// the answer that does not come, the one that cannot be read, and the one that is about somebody else.
 type Fault struct {
 	Kind string `json:"kind"`
 	// On is issue, cancel, get or webhook.
@@ -38,11 +39,13 @@ type Fault struct {
 	Code string `json:"code"`
 }
 
+// fault is one that waits to happen; left counts how often.
 type fault struct {
 	Fault
 	left int
 }
 
+// pause is how long a Delay takes.
 func (f fault) pause() time.Duration {
 	if f.MS == 0 {
 		return 200 * time.Millisecond
@@ -50,6 +53,7 @@ func (f fault) pause() time.Duration {
 	return time.Duration(f.MS) * time.Millisecond
 }
 
+// code is the result code of a Decline: of the vendor's codes for a definite refusal where none is given.
 func (f fault) code() string {
 	switch {
 	case f.Code != "":
@@ -88,6 +92,7 @@ func (s *Sim) Heal() {
 	s.faults = nil
 }
 
+// takeFault is nextFault with the lock.
 func (s *Sim) takeFault(on string) fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -182,5 +187,5 @@ func (s *Sim) settleCall(c Call, kind string, out any) {
 func (s *Sim) Calls() []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.calls)
+	return append([]Call{}, s.calls...)
 }

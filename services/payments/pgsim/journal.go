@@ -12,15 +12,18 @@ import (
 )
 
 // journal is a file with one change a line: an order as it is since then, a webhook as it is since then, or the URL
-// that webhooks go to. A line is written whole, before the call that has caused it is answered.
+// that webhooks go to. A line is written whole, before the call that has caused it is answered: what a caller was told
+// survives a kill of the simulator, as the vendor's word would.
 type journal struct{ file *os.File }
 
+// entry is a line of the journal. Exactly one member is set.
 type entry struct {
 	Order *order  `json:"order,omitempty"`
 	Hook  *hook   `json:"hook,omitempty"`
 	URL   *string `json:"url,omitempty"`
 }
 
+// add writes a line. A nil journal keeps nothing.
 func (j *journal) add(e entry) {
 	if j == nil {
 		return
@@ -34,8 +37,10 @@ func (j *journal) add(e entry) {
 	}
 }
 
+// hook writes a webhook as it is now.
 func (j *journal) hook(h *hook) { j.add(entry{Hook: h}) }
 
+// close closes the file; a nil journal has none.
 func (j *journal) close() error {
 	if j == nil {
 		return nil

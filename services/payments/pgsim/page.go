@@ -17,6 +17,7 @@ var pageText string
 // submit brings the browser back without a press of the button, where scripts run.
 const submit = `document.forms.back.submit()`
 
+// view is what the checkout page shows.
 type view struct {
 	Order                   *order
 	VBank                   bool
@@ -28,6 +29,7 @@ type view struct {
 	Submit                  template.JS
 }
 
+// pair is a hidden field of the form that brings the browser back.
 type pair struct{ Name, Value string }
 
 // token stands for the merchant in the address of its checkout pages.
@@ -80,8 +82,7 @@ func (s *Sim) back(o *order, p *payment) []pair {
 	}
 	return []pair{{"success", strconv.FormatBool(success)}, {"resultCode", a.ResultCode}, {"resultMsg", a.ResultMsg}, {"tid", a.TID},
 		{"orderId", a.OrderID}, {"clientId", s.c.ClientID}, {"amount", strconv.FormatInt(a.Amount, 10)}, {"status", a.Status},
-		{"payMethod", a.PayMethod}, {"ediDate", a.EdiDate}, {"signature", a.Signature}, {"sessionId", o.SessionID},
-		{"mallReserved", o.MallReserved}}
+		{"payMethod", a.PayMethod}, {"ediDate", a.EdiDate}, {"signature", a.Signature}, {"sessionId", o.SessionID}}
 }
 
 // pressed does what a payer has pressed, and brings the browser back.
@@ -122,6 +123,7 @@ func (s *Sim) pressed(w http.ResponseWriter, r *http.Request) {
 	render(w, http.StatusOK, v)
 }
 
+// render writes the page. Its policy lets the one script run that submits the form, known by its hash.
 func render(w http.ResponseWriter, status int, v view) {
 	t, err := template.New("page").Parse(pageText)
 	var b bytes.Buffer

@@ -54,7 +54,8 @@ func DefaultRetries() []time.Duration {
 	return []time.Duration{time.Second, 5 * time.Second, 30 * time.Second}
 }
 
-// Sim is a simulator: an http.Handler with its own truth. Close it.
+// Sim is a simulator: an http.Handler with its own truth. Close it. One lock guards everything: calls are short, and what is told
+// of them is sent by a goroutine of its own.
 type Sim struct {
 	c      Config
 	mux    *http.ServeMux
@@ -123,6 +124,7 @@ func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
+// routes are the vendor's addresses, the page of the checkout, the control API and a health probe.
 func (s *Sim) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/checkout", s.api("issue", s.checkout))

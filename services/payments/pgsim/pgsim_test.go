@@ -138,8 +138,12 @@ func (b *bench) control(action string, body any) int {
 
 func (b *bench) issue(id, method string) (string, map[string]any) {
 	b.t.Helper()
-	return b.send("POST", "/v1/checkout", map[string]any{"sessionId": id, "orderId": id, "method": method, "amount": 11000, "goodsName": "Liter",
-		"returnUrl": "https://shop.example/return", "vbankHolder": "Hub", "vbankValidHours": 24})
+	return b.send(
+		"POST",
+		"/v1/checkout",
+		map[string]any{"sessionId": id, "orderId": id, "method": method, "amount": 11000, "goodsName": "Liter",
+			"returnUrl": "https://shop.example/return", "vbankHolder": "Hub", "vbankValidHours": 24},
+	)
 }
 
 // tid is that of the payment of an order.
@@ -174,9 +178,17 @@ func TestWire(t *testing.T) {
 	want(t, code, "A127")
 	code, _ = b.issue("po_2", "cash")
 	want(t, code, "U110")
-	code, _ = b.send("POST", "/v1/checkout", m{"sessionId": "po_2", "orderId": "po_2", "method": "card", "amount": 0, "goodsName": "x", "returnUrl": "https://x.example"})
+	code, _ = b.send(
+		"POST",
+		"/v1/checkout",
+		m{"sessionId": "po_2", "orderId": "po_2", "method": "card", "amount": 0, "goodsName": "x", "returnUrl": "https://x.example"},
+	)
 	want(t, code, "U127")
-	code, _ = b.send("POST", "/v1/checkout", m{"sessionId": "po_2", "orderId": "po_2", "method": "card", "amount": "1", "goodsName": "x", "returnUrl": "https://x.example"})
+	code, _ = b.send(
+		"POST",
+		"/v1/checkout",
+		m{"sessionId": "po_2", "orderId": "po_2", "method": "card", "amount": "1", "goodsName": "x", "returnUrl": "https://x.example"},
+	)
 	want(t, code, "U125")
 	_, got := b.send("GET", "/v1/payments/find/po_1?orderDate=20260115", nil)
 	want(t, got["status"], any("ready"))
@@ -293,7 +305,14 @@ func TestRestart(t *testing.T) {
 	b.issue("po_1", "vbank")
 	b.control("deposit", m{"orderId": "po_1", "amount": 11000})
 	b.issue("po_2", "card")
-	refund := m{"reason": "[rf_1]", "orderId": "rf_1", "cancelAmt": 4000, "refundAccount": "1", "refundBankCode": "004", "refundHolder": "H"}
+	refund := m{
+		"reason":         "[rf_1]",
+		"orderId":        "rf_1",
+		"cancelAmt":      4000,
+		"refundAccount":  "1",
+		"refundBankCode": "004",
+		"refundHolder":   "H",
+	}
 	want(t, b.cancel("po_1", refund), "2211")
 	before := b.Payments()
 	b.Close()
@@ -348,8 +367,10 @@ func TestControl(t *testing.T) {
 	want(t, truth.Paid, 0)
 	want(t, b.control("deposit", m{"orderId": "po_1", "amount": 11000, "colour": "red"}), 400)
 	want(t, b.control("dance", m{}), 404)
-	for action, body := range map[string]m{"deposit": {"orderId": "po_9", "amount": 1}, "reverse": {"orderId": "po_1"}, "console-cancel": {"orderId": "po_1", "amount": 1},
-		"fail-refund-later": {"refundCode": "rf_1"}, "fault": {"kind": "fire", "on": "issue"}, "webhook-url": {"url": "ftp://x"}, "pay": {"orderId": "po_1"}, "issue": {"orderId": "po_1"}} {
+	for action, body := range map[string]m{"deposit": {"orderId": "po_9", "amount": 1}, "reverse": {"orderId": "po_1"},
+		"console-cancel":    {"orderId": "po_1", "amount": 1},
+		"fail-refund-later": {"refundCode": "rf_1"}, "fault": {"kind": "fire", "on": "issue"}, "webhook-url": {"url": "ftp://x"},
+		"pay": {"orderId": "po_1"}, "issue": {"orderId": "po_1"}} {
 		want(t, b.control(action, body), 409)
 	}
 	want(t, b.control("webhook-url", m{"url": ""}), 200)
@@ -368,7 +389,14 @@ func TestCalls(t *testing.T) {
 	want(t, b.control("fault", m{"kind": "500", "on": "cancel", "times": 1}), 200)
 	b.issue("po_1", "vbank")
 	b.control("deposit", m{"orderId": "po_1", "amount": 11000})
-	body := m{"reason": "r", "orderId": "rf_1", "cancelAmt": 4000, "refundAccount": "1234567890", "refundBankCode": "004", "refundHolder": "H"}
+	body := m{
+		"reason":         "r",
+		"orderId":        "rf_1",
+		"cancelAmt":      4000,
+		"refundAccount":  "1234567890",
+		"refundBankCode": "004",
+		"refundHolder":   "H",
+	}
 	b.cancel("po_1", body)
 	b.cancel("po_1", body)
 	b.send("GET", "/v1/payments/"+b.tid("po_1"), nil)
@@ -376,7 +404,12 @@ func TestCalls(t *testing.T) {
 	for _, c := range b.Calls() {
 		got = append(got, fmt.Sprint(c.Seq, c.On, " ", c.OrderID, " ", c.Code, " ", c.Amount, " ", c.Result, " ", c.Fault))
 	}
-	expected := []string{"1issue po_1  11000 0000 timeout-after", "2cancel po_1 rf_1 4000  500", "3cancel po_1 rf_1 4000 2211 ", "4get po_1  0 0000 "}
+	expected := []string{
+		"1issue po_1  11000 0000 timeout-after",
+		"2cancel po_1 rf_1 4000  500",
+		"3cancel po_1 rf_1 4000 2211 ",
+		"4get po_1  0 0000 ",
+	}
 	if !slices.Equal(got, expected) || !slices.Equal(seen, []string{"issue", "cancel", "cancel", "get"}) {
 		t.Errorf("%q %v", got, seen)
 	}
@@ -409,7 +442,11 @@ func TestPage(t *testing.T) {
 	}
 	want(t, field(text, "orderId"), "po_1")
 	want(t, field(text, "status"), "paid")
-	want(t, field(text, "signature"), pgsim.Signature(field(text, "tid"), 11000, strings.ReplaceAll(field(text, "ediDate"), "&#43;", "+"), secret))
+	want(
+		t,
+		field(text, "signature"),
+		pgsim.Signature(field(text, "tid"), 11000, strings.ReplaceAll(field(text, "ediDate"), "&#43;", "+"), secret),
+	)
 	status, _ = press(t, page, "pay")
 	want(t, status, 409)
 	status, _ = press(t, page, "steal")

@@ -27,7 +27,6 @@ type order struct {
 	Method                       string
 	Amount, TaxFreeAmt           int64
 	GoodsName, ReturnURL         string
-	MallReserved                 string
 	BuyerName, BuyerTel          string
 	BuyerEmail                   string
 	VBankHolder                  string
@@ -91,7 +90,8 @@ func (p *payment) status(now time.Time) string {
 // holdsMoney tells whether it was paid, and not all of it has gone back.
 func (p *payment) holdsMoney() bool { return p.Status == paid && p.cancelled() < p.Amount }
 
-// payment is the one that counts for the order: the first with money in it, or the last one.
+// payment is the one that counts for the order: the first with money in it, or the last one. The wire's find knows one payment
+// of an order, and the others are found by their tids alone, as at the vendor.
 func (o *order) payment() *payment {
 	if i := slices.IndexFunc(o.Payments, (*payment).holdsMoney); i >= 0 {
 		return o.Payments[i]
@@ -120,7 +120,7 @@ func (s *Sim) newTID(method string) string {
 	return fmt.Sprintf("simhub001m%s01%s%04d", kind, s.c.Now().In(kst).Format("060102150405"), s.number()%10_000)
 }
 
-// begin makes a payment for the order.
+// begin makes a payment for the order. A second one of an order has a tid of its own, such as for a second deposit.
 func (s *Sim) begin(o *order) *payment {
 	p := &payment{TID: s.newTID(o.Method), OrderID: o.OrderID, Method: o.Method, Status: ready, Amount: o.Amount, CreatedAt: s.c.Now()}
 	o.Payments = append(o.Payments, p)
@@ -144,7 +144,7 @@ func (s *Sim) tell(o *order, p *payment) *answer {
 	a := &answer{ResultCode: "0000", ResultMsg: "정상 처리되었습니다.", TID: p.TID, OrderID: o.OrderID, EdiDate: wireTime(s.c.Now()),
 		Status: p.status(s.c.Now()), PaidAt: wireTime(p.PaidAt), FailedAt: wireTime(p.FailedAt), CancelledAt: wireTime(p.CancelledAt),
 		PayMethod: p.Method, Amount: p.Amount, BalanceAmt: p.Amount - p.cancelled(), GoodsName: o.GoodsName, Currency: "KRW", Channel: "pc",
-		MallReserved: optional(o.MallReserved), BuyerName: optional(o.BuyerName), BuyerTel: optional(o.BuyerTel),
+		BuyerName: optional(o.BuyerName), BuyerTel: optional(o.BuyerTel),
 		BuyerEmail: optional(o.BuyerEmail)}
 	if p.Status == cancelled {
 		a.BalanceAmt = 0

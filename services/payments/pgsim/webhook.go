@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// hook is a webhook on its way. Its bytes never change.
+// hook is a webhook on its way. Its bytes never change: a repetition is the same event, signed once.
 type hook struct {
 	ID       int
 	OrderID  string
@@ -49,6 +49,7 @@ const (
 	reorderLimit = 2 * time.Second
 )
 
+// newClient is a client for webhooks. It follows no redirect, as the vendor does not.
 func newClient() *http.Client {
 	return &http.Client{Timeout: hookTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: hooksAtOnce},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -139,6 +140,7 @@ func (s *Sim) deliver(ctx context.Context) {
 func (s *Sim) due() (*hook, <-chan struct{}, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Deliveries go by the machine's clock, and not by the simulated one: a test that moves time does not move the network.
 	now, wait := time.Now(), time.Duration(-1)
 	untried := map[string]bool{}
 	for _, h := range s.hooks {
@@ -167,6 +169,7 @@ func (s *Sim) attempt(ctx context.Context, h *hook) {
 	s.mu.Lock()
 	target := s.hookURL
 	s.mu.Unlock()
+	// The lock is not held during the call: the receiver may ask the simulator before it answers, as Hub does.
 	a := Attempt{At: s.c.Now()}
 	status, err := s.post(ctx, target, h.Body)
 	if a.Status = status; err != nil {
@@ -260,7 +263,8 @@ func (s *Sim) await(ctx context.Context, good func(*hook) bool) error {
 }
 
 // Webhooks are those that were told or are to be told, in the order of their ends.
-func (s *Sim) Webhooks() (out []Webhook) {
+func (s *Sim) Webhooks() []Webhook {
+	out := []Webhook{}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, list := range [][]*hook{s.told, s.hooks} {

@@ -24,32 +24,23 @@ type answer struct {
 	Amount       int64        `json:"amount"`
 	BalanceAmt   int64        `json:"balanceAmt"`
 	GoodsName    string       `json:"goodsName"`
-	MallReserved *string      `json:"mallReserved"`
-	UseEscrow    bool         `json:"useEscrow"`
 	Currency     string       `json:"currency"`
 	Channel      string       `json:"channel"`
-	ApproveNo    *string      `json:"approveNo"`
 	BuyerName    *string      `json:"buyerName"`
 	BuyerTel     *string      `json:"buyerTel"`
 	BuyerEmail   *string      `json:"buyerEmail"`
-	CashReceipt  bool         `json:"issuedCashReceipt"`
-	ReceiptURL   *string      `json:"receiptUrl"`
-	MallUserID   *string      `json:"mallUserId"`
-	Coupon       *struct{}    `json:"coupon"`
 	Card         *wireCard    `json:"card"`
 	VBank        *account     `json:"vbank"`
 	Cancels      []wireCancel `json:"cancels"`
-	CashReceipts []struct{}   `json:"cashReceipts"`
 }
 
+// wireCard is the card of a payment; the simulator has one card for all.
 type wireCard struct {
-	Code         string `json:"cardCode"`
-	Name         string `json:"cardName"`
-	Number       string `json:"cardNum"`
-	Quota        int    `json:"cardQuota"`
-	InterestFree bool   `json:"isInterestFree"`
-	Type         string `json:"cardType"`
-	PartCancel   bool   `json:"canPartCancel"`
+	Code       string `json:"cardCode"`
+	Name       string `json:"cardName"`
+	Number     string `json:"cardNum"`
+	Type       string `json:"cardType"`
+	PartCancel bool   `json:"canPartCancel"`
 }
 
 // account is a virtual account.
@@ -61,13 +52,12 @@ type account struct {
 	Holder  string `json:"vbankHolder"`
 }
 
+// wireCancel is an entry of what went back.
 type wireCancel struct {
 	TID         string `json:"tid"`
 	Amount      int64  `json:"amount"`
 	CancelledAt string `json:"cancelledAt"`
 	Reason      string `json:"reason"`
-	ReceiptURL  string `json:"receiptUrl"`
-	CouponAmt   int64  `json:"couponAmt"`
 	// ReturnedAt is this simulator's own: the vendor's manual does not say how it tells of a payout that came back.
 	ReturnedAt string `json:"returnedAt,omitempty"`
 }
@@ -119,8 +109,10 @@ func Signature(tid string, amount int64, ediDate, secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// sign signs an answer with the merchant's secret.
 func (s *Sim) sign(a *answer) { a.Signature = Signature(a.TID, a.Amount, a.EdiDate, s.c.Secret) }
 
+// optional is a text of the wire: an empty one is null.
 func optional(text string) *string {
 	if text == "" {
 		return nil

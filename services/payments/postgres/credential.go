@@ -15,6 +15,7 @@ import (
 
 var _ credentials.Store = (*Store)(nil)
 
+// credentialColumns are those of credentials.Sealed, by the names of its members.
 const credentialColumns = `id, provider, env, client_id_mask, active, created_by, created_at, updated_at,
 	client_id_ct AS client_id, secret_ct AS secret`
 
@@ -34,6 +35,7 @@ func (s *Store) AddCredential(ctx context.Context, c credentials.Sealed, e audit
 	})
 }
 
+// addCredential stores a credential in the caller's transaction.
 func addCredential(ctx context.Context, tx pgx.Tx, c credentials.Sealed) error {
 	_, err := tx.Exec(ctx, `INSERT INTO payments.credentials (id, provider, env, client_id_ct, client_id_mask, secret_ct, active, created_by,
 		created_at, updated_at)
@@ -76,6 +78,7 @@ func (s *Store) ChangeCredential(ctx context.Context, id credentials.ID, decide 
 	})
 }
 
+// credentialOf reads a credential, with a lock such as FOR UPDATE or none.
 func credentialOf(ctx context.Context, q postgres.Querier, id credentials.ID, lock string) (credentials.Sealed, error) {
 	c, err := postgres.One(ctx, q, pgx.RowToStructByName[credentials.Sealed],
 		`SELECT `+credentialColumns+` FROM payments.credentials WHERE id = $1`+lock, id)
@@ -96,7 +99,7 @@ func (s *Store) Credentials(ctx context.Context, f credentials.Filter) ([]creden
 	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByName[credentials.Sealed], `SELECT `+credentialColumns+` FROM payments.credentials
 		WHERE ($1 = '' OR provider = $1) AND ($2 = '' OR env = $2) AND (active OR NOT $3)
 			AND ($4::timestamptz IS NULL OR active OR updated_at >= $4)
-		ORDER BY id DESC LIMIT $5`, f.Provider, string(f.Env), f.ActiveOnly, moment(f.Since), f.Limit)
+		ORDER BY id DESC LIMIT $5`, f.Provider, string(f.Env), f.ActiveOnly, nullTime(f.Since), f.Limit)
 	return list, explain(err)
 }
 
@@ -126,8 +129,8 @@ func (s *Store) ResealCredentials(ctx context.Context, do func(credentials.Seale
 	return n, err
 }
 
-// moment is a moment for the driver; the zero one is null.
-func moment(t time.Time) *time.Time {
+// nullTime is a moment for the driver; the zero one is null.
+func nullTime(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}

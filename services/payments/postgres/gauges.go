@@ -15,7 +15,7 @@ import (
 // countedCases bounds what is counted of each kind.
 const countedCases = 10_000
 
-// Sample is what waits: for a look at a webhook or an order, for an operator, and for the receivers of apps. Run it as a
+// Sample is what waits: webhooks and orders for their check, open deposits for an operator, notifications for receivers. Run it as a
 // background task.
 func (s *Store) Sample(logger *slog.Logger, now func() time.Time) *telemetry.Sample {
 	began := now()

@@ -8,7 +8,7 @@ import (
 
 	"hub.internal/pkg/jobs"
 	"hub.internal/pkg/postgres"
-	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
 )
 
 // The jobs that transactions of this store leave behind; package jobs runs them.
@@ -17,11 +17,11 @@ type (
 	Resolve struct {
 		Code string `json:"code"`
 	}
-	// LookInto asks about what a webhook has hinted at.
-	LookInto struct {
-		Provider string       `json:"provider"`
-		Env      payments.Env `json:"env"`
-		Key      string       `json:"key"`
+	// ProcessWebhook asks about what a webhook has hinted at.
+	ProcessWebhook struct {
+		Provider string          `json:"provider"`
+		Env      credentials.Env `json:"env"`
+		Key      string          `json:"key"`
 	}
 	// Notify tells an app of a step.
 	Notify struct {
@@ -46,10 +46,10 @@ const (
 func (Resolve) Kind() string { return "resolve_order" }
 
 // Kind implements jobs.Job.
-func (LookInto) Kind() string { return "look_into_webhook" }
+func (ProcessWebhook) Kind() string { return "look_into_webhook" }
 
 // Queue implements jobs.InQueue.
-func (LookInto) Queue() string { return WebhookQueue }
+func (ProcessWebhook) Queue() string { return WebhookQueue }
 
 // Kind implements jobs.Job.
 func (Notify) Kind() string { return "notify" }
@@ -72,7 +72,9 @@ func (Sweep) Queue() string { return SweepQueue }
 // overdue is how long what misses its job has waited.
 const overdue = time.Minute
 
-// AddMissing adds jobs for what waits for one and has none, such as after River gave one up.
+// AddMissing adds jobs for what waits for one and has none, such as after River gave one up or its tables were restored from an
+// older backup. The rows of orders, notifications and webhooks are the truth, and jobs only make it happen: a lost job costs
+// time, and nothing else.
 func (s *Store) AddMissing(ctx context.Context, now time.Time) error {
 	late := now.Add(-overdue)
 	return s.atomically(ctx, func(tx pgx.Tx) error {
@@ -87,7 +89,7 @@ func (s *Store) AddMissing(ctx context.Context, now time.Time) error {
 		if err != nil {
 			return err
 		}
-		webhooks, err := postgres.All(ctx, tx, pgx.RowToStructByPos[LookInto], `SELECT provider, env, event_key FROM payments.webhooks w
+		webhooks, err := postgres.All(ctx, tx, pgx.RowToStructByPos[ProcessWebhook], `SELECT provider, env, event_key FROM payments.webhooks w
 			WHERE outcome IN ('', 'UNMATCHED') AND received_at < $1 AND NOT EXISTS (
 			SELECT FROM payments.river_job WHERE finalized_at IS NULL AND kind = 'look_into_webhook'
 			AND args ->> 'key' = w.event_key) LIMIT 1000`, late)

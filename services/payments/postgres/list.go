@@ -10,24 +10,26 @@ import (
 
 	"hub.internal/pkg/postgres"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
 )
 
 // Orders returns a page of orders, newest first.
-func (s *Store) Orders(ctx context.Context, f payments.Filter) (books []*payments.Book, err error) {
+func (s *Store) Orders(ctx context.Context, f payments.Filter) (aggregates []*order.Aggregate, err error) {
 	where, args := conditions(f)
 	args = append(args, f.Limit)
 	sql := fmt.Sprintf(`SELECT %s FROM payments.orders WHERE %s ORDER BY created_at DESC, code DESC LIMIT $%d`, orderColumns, where, len(args))
 	err = explain(pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		if books, err = postgres.All(ctx, tx, scanOrder, sql, args...); err != nil {
+		if aggregates, err = postgres.All(ctx, tx, scanOrder, sql, args...); err != nil {
 			return err
 		}
-		return readRest(ctx, tx, books...)
+		return readRefundsAndDeposits(ctx, tx, aggregates...)
 	}))
-	return books, err
+	return aggregates, err
 }
 
 // conditions are those of a filter; placeholders count from 1.
 func conditions(f payments.Filter) (where string, args []any) {
+	// Each condition brings its values along, so that no text of a caller ever becomes part of a statement.
 	parts := []string{"true"}
 	add := func(condition string, values ...any) {
 		numbers := make([]any, len(values))
@@ -83,7 +85,7 @@ func conditions(f payments.Filter) (where string, args []any) {
 
 // History returns the events and the messages of an order.
 func (s *Store) History(ctx context.Context, code string) (h payments.History, err error) {
-	h.Events, err = postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.Happened], `SELECT e.seq, e.from_status, e.to_status,
+	h.Events, err = postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.RecordedEvent], `SELECT e.seq, e.from_status, e.to_status,
 		e.trigger, e.about,
 			e.note, e.actor, e.request_id, e.at
 		FROM payments.order_events e JOIN payments.orders o ON o.id = e.order_id WHERE o.code = $1 ORDER BY e.seq`, code)
@@ -91,15 +93,16 @@ func (s *Store) History(ctx context.Context, code string) (h payments.History, e
 		return h, explain(err)
 	}
 	byID := map[string]int{}
-	h.Notices, err = postgres.All(ctx, s.pool, func(row pgx.CollectableRow) (payments.Told, error) {
-		n, err := scanNotice(row)
-		return payments.Told{Notice: n}, err
-	}, `SELECT `+noticeColumns+` FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE o.code = $1 ORDER BY n.seq`, code)
+	h.Notifications, err = postgres.All(ctx, s.pool, func(row pgx.CollectableRow) (payments.NotificationHistory, error) {
+		n, err := scanNotification(row)
+		return payments.NotificationHistory{Notification: n}, err
+	}, `SELECT `+notificationColumns+`
+		FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE o.code = $1 ORDER BY n.seq`, code)
 	if err != nil {
 		return h, explain(err)
 	}
-	ids := make([]string, len(h.Notices))
-	for i, n := range h.Notices {
+	ids := make([]string, len(h.Notifications))
+	for i, n := range h.Notifications {
 		ids[i], byID[n.ID] = n.ID, i
 	}
 	_, err = postgres.All(ctx, s.pool, func(row pgx.CollectableRow) (id string, err error) {
@@ -109,7 +112,7 @@ func (s *Store) History(ctx context.Context, code string) (h payments.History, e
 			return id, err
 		}
 		a.Took = time.Duration(took) * time.Millisecond
-		h.Notices[byID[id]].Attempts = append(h.Notices[byID[id]].Attempts, a)
+		h.Notifications[byID[id]].Attempts = append(h.Notifications[byID[id]].Attempts, a)
 		return id, nil
 	}, `SELECT notice_id, at, status, delivered, error, answer, took_ms FROM payments.notice_attempts WHERE notice_id = ANY ($1) ORDER BY
 		notice_id, id`, ids)

@@ -12,31 +12,35 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/postgres"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
 )
 
-const noticeColumns = `n.id, o.code, o.service_code, n.seq, n.type, o.notify_url, n.body, n.state, n.failed, n.next_at, n.created_at`
+// notificationColumns are what scanNotification reads. The URL is the order's: a message has none of its own.
+const notificationColumns = `n.id, o.code, o.service_code, n.seq, n.type, o.notify_url, n.body, n.state, n.failed, n.next_at, n.created_at`
 
-func scanNotice(row pgx.CollectableRow) (n payments.Notice, err error) {
+// scanNotification reads a notification.
+func scanNotification(row pgx.CollectableRow) (n payments.Notification, err error) {
 	err = row.Scan(&n.ID, &n.Order, &n.ServiceCode, &n.Seq, &n.Type, &n.URL, &n.Body, &n.State, &n.Failed, &n.NextAt, &n.CreatedAt)
 	return n, err
 }
 
-// Notice returns a message.
-func (s *Store) Notice(ctx context.Context, id string) (payments.Notice, error) {
-	n, err := postgres.One(ctx, s.pool, scanNotice, `SELECT `+noticeColumns+`
+// Notification returns a message.
+func (s *Store) Notification(ctx context.Context, id string) (payments.Notification, error) {
+	n, err := postgres.One(ctx, s.pool, scanNotification, `SELECT `+notificationColumns+`
 		FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE n.id = $1`, id)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return n, noSuchNotice(id)
+		return n, noSuchNotification(id)
 	}
 	return n, explain(err)
 }
 
-func noSuchNotice(id string) error {
+// noSuchNotification is E_NOT_FOUND for an id that the order does not have.
+func noSuchNotification(id string) error {
 	return fault.New(fault.NotFound, "The order has no notification %q.", id)
 }
 
-// Attempted keeps an attempt and what it makes of the message.
-func (s *Store) Attempted(ctx context.Context, n payments.Notice, a payments.Attempt) error {
+// RecordAttempt keeps an attempt and what it makes of the message.
+func (s *Store) RecordAttempt(ctx context.Context, n payments.Notification, a payments.Attempt) error {
 	batch := &pgx.Batch{}
 	batch.Queue(`INSERT INTO payments.notice_attempts (notice_id, at, status, delivered, error, answer, took_ms) VALUES ($1, $2, $3, $4,
 		$5, $6, $7)`,
@@ -55,11 +59,11 @@ func (s *Store) Attempted(ctx context.Context, n payments.Notice, a payments.Att
 // Redeliver lets a message be sent again.
 func (s *Store) Redeliver(ctx context.Context, order, id string, by payments.Actor) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
-		n, err := postgres.One(ctx, tx, scanNotice, `SELECT `+noticeColumns+`
+		n, err := postgres.One(ctx, tx, scanNotification, `SELECT `+notificationColumns+`
 			FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE n.id = $1 AND o.code = $2 FOR UPDATE OF n`, id, order)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
-			return noSuchNotice(id)
+			return noSuchNotification(id)
 		case err != nil:
 			return err
 		case n.URL == "":
@@ -77,36 +81,36 @@ func (s *Store) Redeliver(ctx context.Context, order, id string, by payments.Act
 	})
 }
 
-// maxOfPayment is how many webhooks of one payment are kept. What else its sender claims is not signed, and so costs nothing to
+// maxWebhooksOfPayment is how many webhooks of one payment are kept. What else its sender claims is not signed, and so costs nothing to
 // make: who has seen one that is signed, as a payer has, could fill the inbox.
-const maxOfPayment = 200
+const maxWebhooksOfPayment = 200
 
-// Receive stores a webhook with the job that looks into it, or lets the order be looked at where enough are kept.
+// Receive stores a webhook with the job that looks into it, or has the order checked soon where enough are kept.
 func (s *Store) Receive(ctx context.Context, w payments.Webhook) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `INSERT INTO payments.webhooks (provider, env, event_key, tid, code, claims, raw, received_at)
 			SELECT $1, $2, $3, $4, $5, $6, $7, $8
 			WHERE (SELECT count(*) FROM (SELECT FROM payments.webhooks WHERE tid = $4 LIMIT $9) AS kept) < $9
-			ON CONFLICT DO NOTHING`, w.Provider, w.Env, w.Key, w.TID, w.Code, w.Claims, w.Raw, w.ReceivedAt, maxOfPayment)
+			ON CONFLICT DO NOTHING`, w.Provider, w.Env, w.Key, w.TID, w.Code, w.Claims, w.Raw, w.ReceivedAt, maxWebhooksOfPayment)
 		switch {
 		case err != nil:
 			return err
 		case tag.RowsAffected() == 1:
-			return s.jobs.Add(ctx, tx, LookInto{w.Provider, w.Env, w.Key})
+			return s.jobs.Add(ctx, tx, ProcessWebhook{w.Provider, w.Env, w.Key})
 		}
-		return s.hinted(ctx, tx, w)
+		return s.checkSoon(ctx, tx, w)
 	})
 }
 
-// hintedWithin is how soon an order is looked at that a webhook which is not kept was about.
-const hintedWithin = 10 * time.Second
+// checkWithin is how soon an order is looked at that a webhook which is not kept was about.
+const checkWithin = 10 * time.Second
 
-// hinted lets the order that has the payment be looked at soon, once for all webhooks until then. One that was kept before needs
+// checkSoon lets the order that has the payment be looked at soon, once for all webhooks until then. One that was kept before needs
 // nothing; E_RATE_LIMIT for a payment of no order.
-func (s *Store) hinted(ctx context.Context, tx pgx.Tx, w payments.Webhook) error {
+func (s *Store) checkSoon(ctx context.Context, tx pgx.Tx, w payments.Webhook) error {
 	var kept, waits bool
 	var code string
-	soon := w.ReceivedAt.Add(hintedWithin)
+	soon := w.ReceivedAt.Add(checkWithin)
 	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM payments.webhooks WHERE provider = $1 AND env = $2 AND event_key = $3),
 			coalesce(o.code, ''), EXISTS (SELECT FROM payments.river_job WHERE kind = 'resolve_order' AND args @> jsonb_build_object('code', o.code)
 				AND state IN ('available', 'scheduled') AND scheduled_at <= $5)
@@ -116,13 +120,13 @@ func (s *Store) hinted(ctx context.Context, tx pgx.Tx, w payments.Webhook) error
 	case err != nil || kept || waits:
 		return err
 	case code == "":
-		return fault.New(fault.RateLimit, "There are enough webhooks of this payment already.").After(hintedWithin)
+		return fault.New(fault.RateLimit, "There are enough webhooks of this payment already.").After(checkWithin)
 	}
 	return s.jobs.AddAt(ctx, tx, soon, Resolve{code})
 }
 
 // Webhook returns a webhook.
-func (s *Store) Webhook(ctx context.Context, provider string, env payments.Env, key string) (payments.Webhook, error) {
+func (s *Store) Webhook(ctx context.Context, provider string, env credentials.Env, key string) (payments.Webhook, error) {
 	w, err := postgres.One(ctx, s.pool, pgx.RowToStructByPos[payments.Webhook], `SELECT provider, env, event_key, tid, code, claims, raw,
 		received_at,
 		outcome, attempts FROM payments.webhooks WHERE provider = $1 AND env = $2 AND event_key = $3`, provider, env, key)
@@ -133,36 +137,37 @@ func (s *Store) Webhook(ctx context.Context, provider string, env payments.Env, 
 }
 
 // Settle keeps what became of a webhook, and counts the attempt.
-func (s *Store) Settle(ctx context.Context, w payments.Webhook, o payments.Outcome) error {
+func (s *Store) Settle(ctx context.Context, w payments.Webhook, o payments.WebhookOutcome) error {
 	_, err := s.pool.Exec(ctx, `UPDATE payments.webhooks SET outcome = $4, attempts = attempts + 1, settled_at = CASE WHEN $4 = 'UNMATCHED'
 		THEN NULL ELSE now() END
 		WHERE provider = $1 AND env = $2 AND event_key = $3`, w.Provider, w.Env, w.Key, string(o))
 	return explain(err)
 }
 
-// LookedAt tells whether somebody has looked at an order since a moment; if not, now is kept as the last look.
-func (s *Store) LookedAt(ctx context.Context, code string, since, now time.Time) (bool, error) {
+// CheckedSince tells whether an order was checked since a moment. If not, now is stored as its last check, in one statement:
+// of two callers one alone does the check.
+func (s *Store) CheckedSince(ctx context.Context, code string, since, now time.Time) (bool, error) {
 	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looked_at = $3 WHERE code = $1 AND (looked_at IS NULL OR looked_at < $2)`,
 		code, since, now)
 	return err == nil && tag.RowsAffected() == 0, explain(err)
 }
 
-// Looks is how often an order has been looked at since it moved.
-func (s *Store) Looks(ctx context.Context, code string) (looks int, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT looks FROM payments.orders WHERE code = $1`, code).Scan(&looks)
-	return looks, explain(err)
+// Checks is how often an order has been looked at since it moved.
+func (s *Store) Checks(ctx context.Context, code string) (checks int, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT looks FROM payments.orders WHERE code = $1`, code).Scan(&checks)
+	return checks, explain(err)
 }
 
-// TakeLook tells whether an order is to be looked at by now; if so, the next look is at until.
-func (s *Store) TakeLook(ctx context.Context, code string, now, until time.Time) (bool, error) {
+// TakeCheck takes the lease of a check that is due, until a moment; false when it is not due, or somebody else has it.
+func (s *Store) TakeCheck(ctx context.Context, code string, now, until time.Time) (bool, error) {
 	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET look_at = $3 WHERE code = $1 AND look_at <= $2`, code, now, until)
 	return err == nil && tag.RowsAffected() > 0, explain(err)
 }
 
-// Postpone keeps when an order is looked at next, unless it has moved.
-func (s *Store) Postpone(ctx context.Context, code string, version int64, looks int, at time.Time) (bool, error) {
+// ScheduleCheck keeps when an order is looked at next, unless it has moved.
+func (s *Store) ScheduleCheck(ctx context.Context, code string, version int64, checks int, at time.Time) (bool, error) {
 	tag, err := s.pool.Exec(ctx, `UPDATE payments.orders SET looks = $3, look_at = $4 WHERE code = $1 AND version = $2`,
-		code, version, looks, at)
+		code, version, checks, at)
 	return err == nil && tag.RowsAffected() > 0, explain(err)
 }
 

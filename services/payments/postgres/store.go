@@ -1,5 +1,10 @@
 // Package postgres keeps payments' tables: the SQL beside the method that runs it, and the migrations. It refuses to
 // judge: rules are the domain's.
+//
+// A change of an order is one transaction. It locks the order's row, lets a method of the aggregate change the order in
+// memory, and stores the difference: columns of the order, refunds, deposits, events, the notifications of those events and
+// the jobs that follow. The notifications are a transactional outbox, and the webhooks of the provider an inbox: what is in
+// them is worked on by jobs after the commit, at least once. What a role may touch is granted in migrations.
 package postgres
 
 import (
@@ -17,15 +22,16 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
 )
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// service is the discovery name, and schema its part of the write store.
+// service is the discovery name, and storeSchema its part of the write store.
 const (
-	service = "payments"
-	schema  = "payments"
+	service     = "payments"
+	storeSchema = "payments"
 )
 
 // Migrate brings the audit schema, payments' own and River's tables in it up to date, as the owner.
@@ -33,7 +39,9 @@ func Migrate(ctx context.Context, ownerURL string) error {
 	return postgres.MigrateAll(ctx, ownerURL, service, audit.Tables, postgres.Files(migrations), write.Migrate, jobs.Migrate)
 }
 
-// Store is payments' part of the write store.
+// Store is payments' part of the write store. It implements payments.Store and credentials.Store. Whatever changes an order goes
+// through change, which locks the order's row first, so that two changes of one order never run at once; orders do not wait
+// for each other.
 type Store struct {
 	*postgres.Readiness
 	pool *postgres.Pool
@@ -62,7 +70,7 @@ func NewWith(pool *postgres.Pool, o Options) *Store {
 		`SELECT FROM payments.orders, payments.credentials, payments.river_job LIMIT 0`),
 		pool: pool, lease: cmp.Or(o.Lease, payments.Lease),
 		keys: write.New(pool, write.Options{Service: service, Kept: payments.KeysKept, Reused: payments.KeyReused}),
-		jobs: jobs.NewAdder(pool, schema)}
+		jobs: jobs.NewAdder(pool, storeSchema)}
 }
 
 // Keys are those of payments' writes.
@@ -86,55 +94,56 @@ func (s *Store) Record(ctx context.Context, entry audit.Entry) error {
 	return explain(audit.Append(ctx, s.pool, entry))
 }
 
-// Left returns claims that nobody works on any more.
-func (s *Store) Left(ctx context.Context, limit int) ([]write.Claim, error) {
-	return s.keys.Left(ctx, limit)
+// AbandonedClaims returns claims that nobody works on any more.
+func (s *Store) AbandonedClaims(ctx context.Context, limit int) ([]write.Claim, error) {
+	return s.keys.ExpiredClaims(ctx, limit)
 }
 
-// Take takes a claim over that Left has returned.
-func (s *Store) Take(ctx context.Context, left write.Claim) (write.Claim, bool, error) {
-	return s.keys.Take(ctx, left, s.lease)
+// TakeOverClaim takes a claim over that AbandonedClaims has returned.
+func (s *Store) TakeOverClaim(ctx context.Context, left write.Claim) (write.Claim, bool, error) {
+	return s.keys.TakeOver(ctx, left, s.lease)
 }
 
 // Open claims the key and stores a new order.
-func (s *Store) Open(ctx context.Context, key write.Key, b *payments.Book) (write.Claim, error) {
+func (s *Store) Open(ctx context.Context, key write.Key, a *order.Aggregate) (write.Claim, error) {
 	return s.keys.Begin(ctx, key, s.lease, func(ctx context.Context, tx pgx.Tx) (string, error) {
-		stored, err := insertOrder(ctx, tx, b.Order)
+		stored, err := insertOrder(ctx, tx, a.Order)
 		if errors.Is(err, pgx.ErrNoRows) {
 			var code string
 			err := tx.QueryRow(ctx, `SELECT code FROM payments.orders WHERE service_code = $1 AND client_order_id = $2`,
-				b.Order.ServiceCode, b.Order.ClientOrderID).Scan(&code)
-			return payments.Known + code, err
+				a.Order.ServiceCode, a.Order.ClientOrderID).Scan(&code)
+			return payments.Subject{Kind: payments.KnownOrder, Code: code}.String(), err
 		}
 		if err != nil {
 			return "", err
 		}
-		b.Order.ID = stored
-		return b.Order.Code, s.keep(ctx, tx, &payments.Book{Order: b.Order}, b, payments.Actor{Name: "app:" + b.Order.ServiceCode, Now: b.Now,
-			RequestID: payments.RequestOf(ctx)})
+		a.Order.ID = stored
+		by := payments.Actor{Name: "app:" + a.Order.ServiceCode, RequestID: payments.RequestOf(ctx), Now: a.Now}
+		return payments.Subject{Kind: payments.NewOrder, Code: a.Order.Code}.String(), s.persist(ctx, tx, &order.Aggregate{Order: a.Order}, a, by)
 	})
 }
 
 // Claim claims the key and changes an order.
 func (s *Store) Claim(ctx context.Context, key write.Key, code string, by payments.Actor,
-	do func(*payments.Book) (string, error)) (write.Claim, error) {
-	return s.keys.Begin(ctx, key, s.lease, func(ctx context.Context, tx pgx.Tx) (resource string, err error) {
-		_, err = s.change(ctx, tx, code, by, func(b *payments.Book) error {
-			resource, err = do(b)
+	do func(*order.Aggregate) (payments.Subject, error)) (write.Claim, error) {
+	return s.keys.Begin(ctx, key, s.lease, func(ctx context.Context, tx pgx.Tx) (string, error) {
+		var about payments.Subject
+		_, err := s.change(ctx, tx, code, by, func(a *order.Aggregate) (err error) {
+			about, err = do(a)
 			return err
 		})
-		return resource, err
+		return about.String(), err
 	})
 }
 
 // Change changes an order.
-func (s *Store) Change(ctx context.Context, code string, by payments.Actor, do func(*payments.Book) error,
-	end *payments.Ending) (b *payments.Book, err error) {
+func (s *Store) Change(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) error,
+	end *payments.Completion) (a *order.Aggregate, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
-		if b, err = s.change(ctx, tx, code, by, do); err != nil || end == nil {
+		if a, err = s.change(ctx, tx, code, by, do); err != nil || end == nil {
 			return err
 		}
-		answer, entry, err := end.Answer(b)
+		answer, entry, err := end.Answer(a)
 		if err != nil {
 			return err
 		}
@@ -143,24 +152,25 @@ func (s *Store) Change(ctx context.Context, code string, by payments.Actor, do f
 		}
 		return audit.Append(ctx, tx, entry)
 	})
-	return b, err
+	return a, err
 }
 
-// change locks an order, lets do change it, and keeps the difference.
-func (s *Store) change(ctx context.Context, tx pgx.Tx, code string, by payments.Actor, do func(*payments.Book) error) (*payments.Book,
+// change locks an order, lets do change it, and stores the difference. What do returns as an error rolls everything back.
+func (s *Store) change(ctx context.Context, tx pgx.Tx, code string, by payments.Actor, do func(*order.Aggregate) error) (*order.Aggregate,
 	error) {
-	b, err := readBook(ctx, tx, code, `FOR UPDATE`)
+	a, err := readOrder(ctx, tx, code, `FOR UPDATE`)
 	if err != nil {
 		return nil, err
 	}
-	before := b.Copy()
-	b.Now = by.Now
-	if err := do(b); err != nil {
+	before := a.Clone()
+	a.Now = by.Now
+	if err := do(a); err != nil {
 		return nil, err
 	}
-	return b, s.keep(ctx, tx, before, b, by)
+	return a, s.persist(ctx, tx, before, a, by)
 }
 
+// atomically runs do in a transaction, and makes faults of what the driver says.
 func (s *Store) atomically(ctx context.Context, do func(pgx.Tx) error) error {
 	return explain(pgx.BeginFunc(ctx, s.pool, do))
 }

@@ -88,7 +88,7 @@ LEFT JOIN partner p ON p.partner_id = b.partner_id
 LEFT JOIN campaign c ON c.campaign_id = ` + lastCampaignID + join + `
 ORDER BY page.last_campaign_at DESC, page.brand_id` + order
 	brands := []query.BrandMatch{}
-	err := s.query(ctx, statement, args, func(r *sql.Rows) error {
+	err := s.Query(ctx, statement, args, func(r *sql.Rows) error {
 		var b query.BrandMatch
 		var id, campaign sql.NullInt64
 		var name, email, campaignName, status sql.NullString
@@ -163,7 +163,7 @@ func (s *Source) Brand(ctx context.Context, id, campaigns int64) (*query.BrandPr
 FROM brand b LEFT JOIN partner p ON p.partner_id = b.partner_id
 WHERE b.brand_id = ?`
 	var out *query.BrandProfile
-	err := s.query(ctx, profile, []any{id}, func(r *sql.Rows) error {
+	err := s.Query(ctx, profile, []any{id}, func(r *sql.Rows) error {
 		out = &query.BrandProfile{Contacts: []query.Contact{}, Campaigns: []query.Campaign{}}
 		b := &out.Brand
 		var partner, country sql.NullString
@@ -184,7 +184,7 @@ WHERE b.brand_id = ?`
 		return nil, err
 	}
 	const contacts = `SELECT ` + contactColumns + ` FROM partner_admin a WHERE a.partner_id = ? AND ` + active + ` ORDER BY ` + newestLogin
-	err = s.query(ctx, contacts, []any{out.Brand.PartnerID}, func(r *sql.Rows) error {
+	err = s.Query(ctx, contacts, []any{out.Brand.PartnerID}, func(r *sql.Rows) error {
 		var c query.Contact
 		if err := r.Scan(contactFields(&c)...); err != nil {
 			return err

@@ -75,7 +75,7 @@ func (s *Source) recently(ctx context.Context, f query.CampaignFilter, perRow in
 	ids, args := mergedByStatus(query.CampaignFilter{StatusCodes: f.StatusCodes, StartedAfter: f.StartedAfter, StartedBefore: f.StartedBefore,
 		Page: query.Page{Limit: 1, Offset: perRow * (f.Offset + f.Limit + 1)}}, "c.start_at")
 	since, all = f.StartedAfter, true
-	err = s.query(ctx, ids, args, func(r *sql.Rows) error {
+	err = s.Query(ctx, ids, args, func(r *sql.Rows) error {
 		var text string
 		if err := r.Scan(&text); err != nil {
 			return err
@@ -164,7 +164,7 @@ JOIN campaign c ON c.campaign_id = page.campaign_id
 LEFT JOIN partner p ON p.partner_id = c.partner_id
 ORDER BY c.start_at DESC, c.campaign_id DESC`
 	campaigns := []query.Campaign{}
-	err := s.query(ctx, statement, args, func(r *sql.Rows) error {
+	err := s.Query(ctx, statement, args, func(r *sql.Rows) error {
 		var c query.Campaign
 		if err := r.Scan(append(campaignFields(&c), &c.PartnerName)...); err != nil {
 			return err
@@ -186,7 +186,7 @@ func (s *Source) CampaignCounts(ctx context.Context, id int64) (*query.CampaignC
 FROM campaign c LEFT JOIN partner p ON p.partner_id = c.partner_id
 WHERE c.campaign_id = ?`
 	var out *query.CampaignCounts
-	err := s.query(ctx, statement, []any{id}, func(r *sql.Rows) error {
+	err := s.Query(ctx, statement, []any{id}, func(r *sql.Rows) error {
 		var c query.CampaignCounts
 		if err := r.Scan(append(campaignFields(&c.Campaign), &c.Campaign.PartnerName, &c.Selected)...); err != nil {
 			return err

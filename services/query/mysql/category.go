@@ -11,7 +11,7 @@ import (
 func (s *Source) CategoryTree(ctx context.Context) ([]query.CategoryNode, error) {
 	var nodes []query.CategoryNode
 	const statement = `SELECT c.category_id, c.parent_id, (SELECT COUNT(*) FROM brand b WHERE b.category_id = c.category_id) FROM category c`
-	err := s.query(ctx, statement, nil, func(r *sql.Rows) error {
+	err := s.Query(ctx, statement, nil, func(r *sql.Rows) error {
 		var n query.CategoryNode
 		if err := r.Scan(&n.ID, &n.Parent, &n.Brands); err != nil {
 			return err
@@ -35,7 +35,7 @@ ORDER BY c.display_order, c.category_id`
 // Categories implements query.Source.
 func (s *Source) Categories(ctx context.Context, parent int64, language string) ([]query.Category, error) {
 	categories := []query.Category{}
-	err := s.query(ctx, selectCategories, []any{language, parent}, func(r *sql.Rows) error {
+	err := s.Query(ctx, selectCategories, []any{language, parent}, func(r *sql.Rows) error {
 		var c query.Category
 		if err := r.Scan(&c.ID, &c.ParentID, &c.Name, &c.Language, &c.HasChildren); err != nil {
 			return err

@@ -33,7 +33,7 @@ FROM partner p LEFT JOIN partner_admin a ON a.partner_id = p.partner_id AND ` + 
 WHERE p.partner_id = ?
 ORDER BY ` + newestLogin
 	var out *query.PartnerContacts
-	err := s.query(ctx, statement, []any{partner}, func(r *sql.Rows) error {
+	err := s.Query(ctx, statement, []any{partner}, func(r *sql.Rows) error {
 		var p query.Partner
 		var c nullContact
 		if err := r.Scan(append(partnerFields(&p), c.fields()...)...); err != nil {

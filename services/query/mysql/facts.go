@@ -26,7 +26,7 @@ func (s *Source) Codes(ctx context.Context, table, column string) ([]string, err
 		statement = `SELECT DISTINCT g.country_code FROM (SELECT country_code FROM brand GROUP BY category_id, country_code) g ORDER BY 1 LIMIT ?`
 	}
 	codes := []string{}
-	err := s.query(ctx, statement, []any{mostCodes}, func(r *sql.Rows) error {
+	err := s.Query(ctx, statement, []any{mostCodes}, func(r *sql.Rows) error {
 		var code string
 		err := r.Scan(&code)
 		codes = append(codes, code)
@@ -65,7 +65,7 @@ WHERE k.table_schema = DATABASE() AND k.table_name = ? AND k.referenced_table_sc
 
 func (s *Source) foreignKeys(ctx context.Context, table string) (map[string]query.Reference, error) {
 	keys := map[string]query.Reference{}
-	err := s.query(ctx, selectForeignKeys, []any{table}, func(r *sql.Rows) error {
+	err := s.Query(ctx, selectForeignKeys, []any{table}, func(r *sql.Rows) error {
 		to := query.Reference{Declared: true}
 		var column string
 		err := r.Scan(&column, &to.Table, &to.Column)
@@ -90,7 +90,7 @@ func (s *Source) countCodes(ctx context.Context, table, column, amount, key stri
 FROM (SELECT ` + column + ` AS code` + inner + ` FROM ` + table + ` ORDER BY ` + key + ` DESC LIMIT ` + strconv.Itoa(countedRows) + `) n
 GROUP BY n.code`
 	var all counted
-	err := s.query(ctx, statement, nil, func(r *sql.Rows) error {
+	err := s.Query(ctx, statement, nil, func(r *sql.Rows) error {
 		var c query.Code
 		var value sql.NullString
 		if err := r.Scan(&value, &c.Rows, &c.Negative, &c.Positive); err != nil {
@@ -114,7 +114,7 @@ func (s *Source) freshest(ctx context.Context, table, column, key string) (*quer
 	var at *query.DateTime
 	statement := `SELECT MAX(n.at) FROM (SELECT ` + column + ` AS at FROM ` + table + ` ORDER BY ` + key + ` DESC LIMIT ` +
 		strconv.Itoa(freshestRows) + `) n`
-	err := s.query(ctx, statement, nil, func(r *sql.Rows) error { return r.Scan(nullDateTime(&at)) })
+	err := s.Query(ctx, statement, nil, func(r *sql.Rows) error { return r.Scan(nullDateTime(&at)) })
 	if err != nil || at == nil {
 		return nil, err
 	}

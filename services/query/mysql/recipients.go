@@ -25,7 +25,7 @@ var selectOwners = map[query.Kind]string{
 func (s *Source) Owners(ctx context.Context, kind query.Kind, ids []int64) (map[int64]int64, error) {
 	owners := make(map[int64]int64, len(ids))
 	err := inLists(ids, func(list string, args []any) error {
-		return s.query(ctx, selectOwners[kind]+list, args, func(r *sql.Rows) error {
+		return s.Query(ctx, selectOwners[kind]+list, args, func(r *sql.Rows) error {
 			var id, owner int64
 			if err := r.Scan(&id, &owner); err != nil {
 				return err
@@ -44,7 +44,7 @@ const selectContactAddresses = `SELECT a.partner_id, a.email FROM partner_admin 
 // ContactAddresses implements query.RecipientSource.
 func (s *Source) ContactAddresses(ctx context.Context, partners []int64, yield func(int64, string)) error {
 	return inLists(partners, func(list string, args []any) error {
-		return s.query(ctx, selectContactAddresses+list, args, func(r *sql.Rows) error {
+		return s.Query(ctx, selectContactAddresses+list, args, func(r *sql.Rows) error {
 			var partner int64
 			var email string
 			if err := r.Scan(&partner, &email); err != nil {
@@ -70,7 +70,7 @@ func (s *Source) MemberAddresses(ctx context.Context, emails []string, yield fun
 		}
 	}
 	return inLists(both, func(list string, args []any) error {
-		return s.query(ctx, selectMemberAddresses+list, args, func(r *sql.Rows) error {
+		return s.Query(ctx, selectMemberAddresses+list, args, func(r *sql.Rows) error {
 			var email string
 			if err := r.Scan(&email); err != nil {
 				return err

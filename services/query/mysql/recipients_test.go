@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"hub.internal/pkg/hubtest"
+	"hub.internal/services/query/mysql/server"
 )
 
 // TestRecipientsUseTheIndexes explains each statement as it is sent for as many targets as it takes.
@@ -26,7 +27,7 @@ func TestRecipientsUseTheIndexes(t *testing.T) {
 		ANALYZE TABLE partner, brand, campaign, partner_admin, member`); err != nil {
 		t.Fatal(err)
 	}
-	s, err := Open(readerDSN, Options{})
+	s, err := Open(readerDSN, server.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

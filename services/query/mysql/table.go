@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hub.internal/services/query"
+	"hub.internal/services/query/mysql/server"
 )
 
 // A base table is what SHOW CREATE TABLE answers as a table: no view, no sequence.
@@ -23,7 +24,7 @@ func (s *Source) Tables(ctx context.Context) ([]query.Table, error) {
 
 func (s *Source) tables(ctx context.Context, statement string, args ...any) ([]query.Table, error) {
 	tables := []query.Table{}
-	err := s.query(ctx, statement, args, func(r *sql.Rows) error {
+	err := s.Query(ctx, statement, args, func(r *sql.Rows) error {
 		var t query.Table
 		if err := r.Scan(&t.Name, &t.Comment, &t.ApproxRows); err != nil {
 			return err
@@ -81,13 +82,13 @@ func (s *Source) columns(ctx context.Context, table string) ([]query.Column, err
 		return nil, err
 	}
 	columns := []query.Column{}
-	err = s.query(ctx, selectColumns, []any{table}, func(r *sql.Rows) error {
+	err = s.Query(ctx, selectColumns, []any{table}, func(r *sql.Rows) error {
 		var c query.Column
 		if err := r.Scan(&c.Name, &c.Type, &c.Nullable, &c.Key, &c.Default, &c.Extra, &c.Comment); err != nil {
 			return err
 		}
 		c.Type = plainType(c.Type)
-		if dialect == MariaDB {
+		if dialect == server.MariaDB {
 			c.Default = plainDefault(c.Default)
 		}
 		columns = append(columns, c)
@@ -135,7 +136,7 @@ func (s *Source) TableDDL(ctx context.Context, name string, indexes bool) (*quer
 	}
 	// The name is the server's own spelling; quoted, it can be nothing but a name.
 	show := "SHOW CREATE TABLE `" + strings.ReplaceAll(t.Name, "`", "``") + "`"
-	err = s.query(ctx, show, nil, func(r *sql.Rows) error {
+	err = s.Query(ctx, show, nil, func(r *sql.Rows) error {
 		var name string
 		return r.Scan(&name, &out.DDL)
 	})
@@ -164,11 +165,11 @@ func (s *Source) indexes(ctx context.Context, table string) ([]query.Index, erro
 		return nil, err
 	}
 	statement := selectIndexes
-	if dialect != MariaDB {
+	if dialect != server.MariaDB {
 		statement = selectIndexesMySQL
 	}
 	indexes := []query.Index{}
-	err = s.query(ctx, statement, []any{table}, func(r *sql.Rows) error {
+	err = s.Query(ctx, statement, []any{table}, func(r *sql.Rows) error {
 		var i query.Index
 		var column string
 		if err := r.Scan(&i.Name, &i.Unique, &i.Type, &column); err != nil {

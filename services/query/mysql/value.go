@@ -10,6 +10,7 @@ import (
 	mysqldriver "github.com/go-sql-driver/mysql"
 
 	"hub.internal/services/query"
+	"hub.internal/services/query/mysql/errno"
 )
 
 // dateTime scans a DATETIME, which the driver answers as text, 2026-01-31 09:00:00.
@@ -104,7 +105,7 @@ const like = ` LIKE ? ESCAPE '!'`
 // then no row can match it.
 func incomparable(err error) bool {
 	var answered *mysqldriver.MySQLError
-	return errors.As(err, &answered) && answered.Number == errIllegalMix
+	return errors.As(err, &answered) && answered.Number == errno.IllegalMix
 }
 
 // placeholders is ?, ?, ? for an IN list, with its arguments.

@@ -3,6 +3,8 @@ package sqlguard
 import (
 	"strconv"
 	"unicode/utf8"
+
+	"hub.internal/services/query/sqlguard/lexer"
 )
 
 // A slot is the place in a text where its row count stands: the digits of the
@@ -28,7 +30,7 @@ func (s Statement) Capped(n int) (text string, edited bool) {
 		return s.run, false
 	}
 	capped := s.run[:s.slot.start] + count + s.run[s.slot.end:]
-	if utf8.RuneCountInString(capped) > maxRunes {
+	if utf8.RuneCountInString(capped) > lexer.MaxRunes {
 		return s.run, false
 	}
 	return capped, true
@@ -37,24 +39,24 @@ func (s Statement) Capped(n int) (text string, edited bool) {
 // limitSlot finds the slot of the query t is. A query that is one pair of
 // parentheses as a whole is edited inside them: MariaDB turns (... LIMIT 5)
 // LIMIT 3 into a derived table, which refuses duplicate column names.
-func (t tokens) limitSlot(text string) slot {
+func limitSlot(t lexer.Tokens, text string) slot {
 	from, to, end := 0, len(t), len(text)
 	for {
-		if t.key(from) == "WITH" {
-			from = t.withEnd(from)
-		} else if t.key(from) == "(" && t[from].mate == to-1 {
+		if t.Key(from) == "WITH" {
+			from = t.WithEnd(from)
+		} else if t.Key(from) == "(" && t[from].Mate == to-1 {
 			from, to = from+1, to-1
-			end = t[to].start
+			end = t[to].Start
 		} else {
 			break
 		}
 	}
 	for i := from; i < to; i++ {
-		switch t[i].key {
+		switch t[i].Key {
 		case "(":
-			i = t[i].mate
+			i = t[i].Mate
 		case "LIMIT":
-			return t[i+1 : to].countSlot()
+			return countSlot(t[i+1 : to])
 		case "FETCH", "OFFSET":
 			return slot{}
 		}
@@ -64,15 +66,15 @@ func (t tokens) limitSlot(text string) slot {
 
 // countSlot returns the slot of the row count in t, the tokens behind LIMIT:
 // count, or offset, count, or count OFFSET offset, in plain digits.
-func (t tokens) countSlot() slot {
+func countSlot(t lexer.Tokens) slot {
 	count := 0
 	switch {
-	case len(t) == 1 && t[0].digits:
-	case len(t) == 3 && t[0].digits && t[2].digits && t[1].key == ",":
+	case len(t) == 1 && t[0].Digits:
+	case len(t) == 3 && t[0].Digits && t[2].Digits && t[1].Key == ",":
 		count = 2
-	case len(t) == 3 && t[0].digits && t[2].digits && t[1].key == "OFFSET":
+	case len(t) == 3 && t[0].Digits && t[2].Digits && t[1].Key == "OFFSET":
 	default:
 		return slot{}
 	}
-	return slot{t[count].start, t[count].end}
+	return slot{t[count].Start, t[count].End}
 }

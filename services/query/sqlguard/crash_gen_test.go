@@ -76,7 +76,8 @@ func (w *crashWriter) show() string {
 		case 1:
 			return " LIKE " + w.text()
 		}
-		w.columns = []string{"Name", "Variable_name", "Value", "Field", "`Table`", "Key_name", "Charset", "`Database`", "Engine", "`Trigger`", "Tables_in_hub_src", "Collation"}
+		w.columns = []string{"Name", "Variable_name", "Value", "Field", "`Table`", "Key_name", "Charset", "`Database`", "Engine", "`Trigger`",
+			"Tables_in_hub_src", "Collation"}
 		column := pick(w, w.columns...)
 		return " WHERE " + pick(w,
 			column+pick(w, " = ", " < ", " LIKE ", " <=> ", " REGEXP ", " >= ")+w.literal(),
@@ -86,9 +87,12 @@ func (w *crashWriter) show() string {
 			"("+column+", 1) IN (("+w.literal()+", "+w.literal()+"))", w.literal())
 	}
 	table := pick(w, "zoo", "campaign", "parted", "totals", "nothing", "information_schema.TABLES", "seq1", "`회원`", "seq_1_to_10")
-	return "SHOW " + pick(w, "TABLES", "FULL TABLES", "TABLES FROM hub_src", "TABLES IN information_schema", "TABLE STATUS", "TABLE STATUS FROM information_schema",
-		"COLUMNS FROM "+table, "FULL FIELDS IN "+table, "INDEX FROM "+table, "KEYS IN "+table, "DATABASES", "SCHEMAS", "VARIABLES", "GLOBAL VARIABLES", "STATUS", "GLOBAL STATUS",
-		"CHARACTER SET", "COLLATION", "TRIGGERS", "PROCEDURE STATUS", "FUNCTION STATUS", "ENGINES", "CREATE TABLE "+table, "CREATE VIEW "+table, "CREATE DATABASE hub_src",
+	return "SHOW " + pick(w, "TABLES", "FULL TABLES", "TABLES FROM hub_src", "TABLES IN information_schema", "TABLE STATUS",
+		"TABLE STATUS FROM information_schema",
+		"COLUMNS FROM "+table, "FULL FIELDS IN "+table, "INDEX FROM "+table, "KEYS IN "+table, "DATABASES", "SCHEMAS", "VARIABLES",
+		"GLOBAL VARIABLES", "STATUS", "GLOBAL STATUS",
+		"CHARACTER SET", "COLLATION", "TRIGGERS", "PROCEDURE STATUS", "FUNCTION STATUS", "ENGINES", "CREATE TABLE "+table, "CREATE VIEW "+
+			table, "CREATE DATABASE hub_src",
 		"COLUMNS FROM TABLES FROM information_schema", "FULL TRIGGERS") + filter()
 }
 
@@ -99,12 +103,16 @@ func (w *crashWriter) query(depth int) string {
 	}
 	switch w.IntN(14) {
 	case 0:
-		return "(" + w.query(depth-1) + ") " + pick(w, "UNION ", "UNION ALL ", "EXCEPT ", "INTERSECT ", "EXCEPT ALL ") + "(" + w.query(depth-1) + ")" + pick(w, "", " ORDER BY 1", " LIMIT 3")
+		return "(" + w.query(depth-1) + ") " + pick(w, "UNION ", "UNION ALL ", "EXCEPT ", "INTERSECT ", "EXCEPT ALL ") + "(" +
+			w.query(depth-1) + ")" + pick(w, "", " ORDER BY 1", " LIMIT 3")
 	case 1:
-		return "WITH c AS (" + w.query(depth-1) + "), point (a, b) AS (SELECT " + w.expr(2) + ", " + w.expr(2) + ") SELECT * FROM c" + pick(w, "", ", point", " JOIN point ON a = b", ", c c2")
+		return "WITH c AS (" + w.query(depth-1) + "), point (a, b) AS (SELECT " + w.expr(2) + ", " + w.expr(2) + ") SELECT * FROM c" +
+			pick(w, "", ", point", " JOIN point ON a = b", ", c c2")
 	case 2:
-		return "WITH RECURSIVE r AS (SELECT " + pick(w, "1", w.literal(), "CAST('' AS CHAR(9000))") + " AS n UNION " + pick(w, "", "ALL ") + "SELECT " +
-			pick(w, "n + 1", "CONCAT(n, n)", "n * 2", w.over("n")) + " FROM r WHERE " + pick(w, "n < 50", "LENGTH(n) < 1000", w.over("n")) + ") SELECT " + pick(w, "*", "COUNT(*)", w.over("n")) + " FROM r" + pick(w, "", " LIMIT 5", ", r r2 LIMIT 9")
+		return "WITH RECURSIVE r AS (SELECT " + pick(w, "1", w.literal(), "CAST('' AS CHAR(9000))") + " AS n UNION " + pick(w, "", "ALL ") +
+			"SELECT " +
+			pick(w, "n + 1", "CONCAT(n, n)", "n * 2", w.over("n")) + " FROM r WHERE " + pick(w, "n < 50", "LENGTH(n) < 1000", w.over("n")) +
+			") SELECT " + pick(w, "*", "COUNT(*)", w.over("n")) + " FROM r" + pick(w, "", " LIMIT 5", ", r r2 LIMIT 9")
 	}
 	return w.selects(depth)
 }
@@ -118,13 +126,17 @@ func (w *crashWriter) over(columns ...string) string {
 }
 
 var tables = map[string][]string{
-	"zoo":   {"id", "t1", "u8", "i8", "dc", "f4", "d8", "bt", "dt", "tm", "dtm", "ts", "yr", "ch", "vc", "latin", "u2", "bin", "tx", "lb", "js", "en", "st", "ip", "ui", "gen"},
-	"brand": {"brand.id", "brand.partner_id", "president", "meta"}, "campaign": {"campaign.id", "campaign.partner_id", "campaign.name", "status_code", "start_at", "apply_count"},
-	"parted": {"parted.id", "k", "v"}, "aria": {"a", "b"}, "totals": {"totals.partner_id", "n", "top"}, "merged": {"merged.id", "merged.name"}, "price_hist": {"price"}, "seq_1_to_20": {"seq"},
+	"zoo": {"id", "t1", "u8", "i8", "dc", "f4", "d8", "bt", "dt", "tm", "dtm", "ts", "yr", "ch", "vc", "latin", "u2", "bin", "tx", "lb",
+		"js", "en", "st", "ip", "ui", "gen"},
+	"brand":    {"brand.id", "brand.partner_id", "president", "meta"},
+	"campaign": {"campaign.id", "campaign.partner_id", "campaign.name", "status_code", "start_at", "apply_count"},
+	"parted":   {"parted.id", "k", "v"}, "aria": {"a", "b"}, "totals": {"totals.partner_id", "n", "top"},
+	"merged": {"merged.id", "merged.name"}, "price_hist": {"price"}, "seq_1_to_20": {"seq"},
 	"information_schema.COLUMNS": {"COLUMN_NAME", "ORDINAL_POSITION", "CHARACTER_MAXIMUM_LENGTH"}, "my_isam": {"my_isam.id"},
 }
 
-var tableNames = []string{"zoo", "zoo", "zoo", "zoo", "brand", "campaign", "parted", "aria", "totals", "merged", "price_hist", "seq_1_to_20", "information_schema.COLUMNS", "my_isam"}
+var tableNames = []string{"zoo", "zoo", "zoo", "zoo", "brand", "campaign", "parted", "aria", "totals", "merged", "price_hist",
+	"seq_1_to_20", "information_schema.COLUMNS", "my_isam"}
 
 func (w *crashWriter) selects(depth int) string {
 	before, window := w.columns, w.window
@@ -156,7 +168,8 @@ func (w *crashWriter) selects(depth int) string {
 			b.WriteString(" ORDER BY " + pick(w, "1", "e0 DESC", w.expr(depth-1)))
 		}
 		if w.IntN(4) == 0 {
-			b.WriteString(pick(w, " LIMIT 0", " LIMIT 3", " LIMIT 1 OFFSET 2", " LIMIT 18446744073709551615", " FETCH FIRST 2 ROWS WITH TIES", " LIMIT 5 ROWS EXAMINED 10"))
+			b.WriteString(pick(w, " LIMIT 0", " LIMIT 3", " LIMIT 1 OFFSET 2", " LIMIT 18446744073709551615", " FETCH FIRST 2 ROWS WITH TIES",
+				" LIMIT 5 ROWS EXAMINED 10"))
 		}
 	}
 	return b.String()
@@ -186,14 +199,18 @@ func (w *crashWriter) from(depth int) (string, []string) {
 	case 2:
 		return name + " NATURAL JOIN zoo z", []string{"z.vc", "z.id"}
 	case 3:
-		return "JSON_TABLE(" + pick(w, w.json(), w.expr(1)) + ", " + pick(w, "'$[*]'", "'$'", "'$**.a'", "'$.a[*]'", w.path()) + " COLUMNS (o FOR ORDINALITY, v " +
-			pick(w, "INT", "VARCHAR(20)", "DECIMAL(5,2)", "DATETIME", "DOUBLE", "TEXT", "CHAR(0)", "JSON") + " PATH " + pick(w, "'$'", "'$.a'", "'$[0]'", w.path()) +
+		return "JSON_TABLE(" + pick(w, w.json(), w.expr(1)) + ", " + pick(w, "'$[*]'", "'$'", "'$**.a'", "'$.a[*]'", w.path()) +
+			" COLUMNS (o FOR ORDINALITY, v " +
+			pick(w, "INT", "VARCHAR(20)", "DECIMAL(5,2)", "DATETIME", "DOUBLE", "TEXT", "CHAR(0)", "JSON") + " PATH " +
+			pick(w, "'$'", "'$.a'", "'$[0]'", w.path()) +
 			pick(w, "", " NULL ON EMPTY", " DEFAULT '1' ON EMPTY ERROR ON ERROR", " DEFAULT 'x' ON ERROR") +
-			pick(w, "", ", NESTED PATH '$.a[*]' COLUMNS (x INT EXISTS PATH '$.b')", ", NESTED PATH '$[*]' COLUMNS (x TEXT PATH '$', NESTED PATH '$[*]' COLUMNS (y INT PATH '$'))") + ")) jt", []string{"o", "v"}
+			pick(w, "", ", NESTED PATH '$.a[*]' COLUMNS (x INT EXISTS PATH '$.b')",
+				", NESTED PATH '$[*]' COLUMNS (x TEXT PATH '$', NESTED PATH '$[*]' COLUMNS (y INT PATH '$'))") + ")) jt", []string{"o", "v"}
 	case 4:
 		return "(VALUES (" + w.literal() + ", " + w.literal() + "), (" + w.literal() + ", " + w.literal() + ")) tv", []string{"tv.`1`"}
 	case 5:
-		return name + pick(w, "", " USE INDEX ()", " FORCE INDEX (PRIMARY)", " PARTITION (p0)", " FOR SYSTEM_TIME ALL", " FOR SYSTEM_TIME AS OF "+w.literal()), columns
+		return name + pick(w, "", " USE INDEX ()", " FORCE INDEX (PRIMARY)", " PARTITION (p0)", " FOR SYSTEM_TIME ALL",
+			" FOR SYSTEM_TIME AS OF "+w.literal()), columns
 	}
 	return name, columns
 }
@@ -221,11 +238,14 @@ func (w *crashWriter) wrapper() (open, end string) {
 	case 0:
 		return pick(w, "!", "- ", "~", "NOT ", "BINARY ", "(SELECT 1 IN (SELECT 2)) + "), ""
 	case 1:
-		return pick(w, "(", "(SELECT ", "EXISTS(SELECT ", "1 IN (SELECT ", "1 = ANY (SELECT ", "(1,1) = (1,", "(SELECT MAX(id) FROM zoo WHERE id = ", "(SELECT id FROM (SELECT 1 AS id) d WHERE id IN (SELECT 1) OR ",
-			"(SELECT COUNT(*) FROM zoo z1 WHERE z1.id > ", "(WITH c AS (SELECT 1 AS a) SELECT a FROM c WHERE a = ", "(SELECT SUM(1) OVER (ORDER BY 1) + ", "(SELECT 1 UNION SELECT ",
+		return pick(w, "(", "(SELECT ", "EXISTS(SELECT ", "1 IN (SELECT ", "1 = ANY (SELECT ", "(1,1) = (1,",
+			"(SELECT MAX(id) FROM zoo WHERE id = ", "(SELECT id FROM (SELECT 1 AS id) d WHERE id IN (SELECT 1) OR ",
+			"(SELECT COUNT(*) FROM zoo z1 WHERE z1.id > ", "(WITH c AS (SELECT 1 AS a) SELECT a FROM c WHERE a = ",
+			"(SELECT SUM(1) OVER (ORDER BY 1) + ", "(SELECT 1 UNION SELECT ",
 			"(SELECT JSON_ARRAYAGG(1) FROM zoo HAVING 1 = "), ")"
 	case 2:
-		return "", pick(w, " + 1", " AND 1", " OR 0", " DIV 1", " XOR 1", " = 1", " LIKE 'a'", " IS NULL", " COLLATE utf8mb4_bin", " <=> NULL", " BETWEEN 0 AND 1", " - INTERVAL 1 DAY", " IN (1)", " REGEXP 'a'", " % 3", " NOT IN (1,NULL)")
+		return "", pick(w, " + 1", " AND 1", " OR 0", " DIV 1", " XOR 1", " = 1", " LIKE 'a'", " IS NULL", " COLLATE utf8mb4_bin",
+			" <=> NULL", " BETWEEN 0 AND 1", " - INTERVAL 1 DAY", " IN (1)", " REGEXP 'a'", " % 3", " NOT IN (1,NULL)")
 	case 3:
 		return pick(w, "CASE WHEN ", "CASE 1 WHEN "), " THEN 1 END"
 	case 4:
@@ -233,7 +253,8 @@ func (w *crashWriter) wrapper() (open, end string) {
 	}
 	name := w.names[w.IntN(len(w.names))]
 	if w.IntN(3) == 0 {
-		name = pick(w, "JSON_SEARCH", "ADDTIME", "SUBTIME", "MAKETIME", "JSON_EXTRACT", "REGEXP_REPLACE", "UNIX_TIMESTAMP", "STR_TO_DATE", "JSON_CONTAINS_PATH", "FORMAT")
+		name = pick(w, "JSON_SEARCH", "ADDTIME", "SUBTIME", "MAKETIME", "JSON_EXTRACT", "REGEXP_REPLACE", "UNIX_TIMESTAMP", "STR_TO_DATE",
+			"JSON_CONTAINS_PATH", "FORMAT")
 	}
 	arity := pick(w, w.arities[name]...)
 	if arity == 0 {
@@ -253,13 +274,20 @@ func (w *crashWriter) wrapper() (open, end string) {
 
 // nestable are what else can stand in itself, at the three dots.
 var nestable = []string{
-	"(...)", "!...", "- ...", "~...", "NOT ...", "BINARY ...", "(SELECT ...)", "EXISTS(SELECT ...)", "1 IN (SELECT ...)", "1 IN (1, ...)", "(1, ...) = (1, 1)", "1 + (...)", "1 AND (...)",
-	"1 OR (...)", "CASE 1 WHEN 1 THEN ... END", "CASE WHEN ... THEN 1 END", "CASE ... WHEN 1 THEN 1 END", "CASE WHEN 0 THEN 1 ELSE ... END", "... + 1", "... AND 1", "... || 1", "... XOR 1", "... = 1",
-	"... IS NULL", "... COLLATE utf8mb4_bin", "... - INTERVAL 1 DAY", "... UNION SELECT 1", "... LIKE 'a'", "... BETWEEN 0 AND 1", "... IN (1)", "... IN (1, 2)", "... DIV 1", "... & 1", "1 BETWEEN 0 AND (...)",
-	"1 BETWEEN (...) AND 1", "COUNT(*) + (...)", "(SELECT 1 FROM brand WHERE ...)", "(SELECT * FROM (SELECT ...) x)", "CAST(... AS CHAR)", "CONVERT(... USING utf8mb4)", "DATE_ADD(..., INTERVAL 1 DAY)",
-	"TRIM(LEADING 'x' FROM ...)", "EXTRACT(YEAR FROM ...)", "(SELECT 1 UNION SELECT ...)", "1 = ANY (SELECT ...)", "1 > ALL (SELECT ...)", "'a' LIKE (...)", "'a' REGEXP (...)", "((...) + 1)", "... <=> NULL",
-	"... NOT IN (1, NULL)", "(... , 1) IN ((1, 1), (2, 2))", "(..., 1) < (2, 2)", "POSITION('a' IN ...)", "(WITH c AS (SELECT ... AS a) SELECT a FROM c)", "(SELECT MAX(id) FROM zoo WHERE id < ...)",
-	"(SELECT COUNT(*) OVER () + ...)", "(SELECT id FROM zoo WHERE id IN (SELECT ...) LIMIT 1)", "WEIGHT_STRING(... AS CHAR(9))", "... MOD 3", "... ^ 3", "... REGEXP 'a'",
+	"(...)", "!...", "- ...", "~...", "NOT ...", "BINARY ...", "(SELECT ...)", "EXISTS(SELECT ...)", "1 IN (SELECT ...)", "1 IN (1, ...)",
+	"(1, ...) = (1, 1)", "1 + (...)", "1 AND (...)",
+	"1 OR (...)", "CASE 1 WHEN 1 THEN ... END", "CASE WHEN ... THEN 1 END", "CASE ... WHEN 1 THEN 1 END",
+	"CASE WHEN 0 THEN 1 ELSE ... END", "... + 1", "... AND 1", "... || 1", "... XOR 1", "... = 1",
+	"... IS NULL", "... COLLATE utf8mb4_bin", "... - INTERVAL 1 DAY", "... UNION SELECT 1", "... LIKE 'a'", "... BETWEEN 0 AND 1",
+	"... IN (1)", "... IN (1, 2)", "... DIV 1", "... & 1", "1 BETWEEN 0 AND (...)",
+	"1 BETWEEN (...) AND 1", "COUNT(*) + (...)", "(SELECT 1 FROM brand WHERE ...)", "(SELECT * FROM (SELECT ...) x)", "CAST(... AS CHAR)",
+	"CONVERT(... USING utf8mb4)", "DATE_ADD(..., INTERVAL 1 DAY)",
+	"TRIM(LEADING 'x' FROM ...)", "EXTRACT(YEAR FROM ...)", "(SELECT 1 UNION SELECT ...)", "1 = ANY (SELECT ...)", "1 > ALL (SELECT ...)",
+	"'a' LIKE (...)", "'a' REGEXP (...)", "((...) + 1)", "... <=> NULL",
+	"... NOT IN (1, NULL)", "(... , 1) IN ((1, 1), (2, 2))", "(..., 1) < (2, 2)", "POSITION('a' IN ...)",
+	"(WITH c AS (SELECT ... AS a) SELECT a FROM c)", "(SELECT MAX(id) FROM zoo WHERE id < ...)",
+	"(SELECT COUNT(*) OVER () + ...)", "(SELECT id FROM zoo WHERE id IN (SELECT ...) LIMIT 1)", "WEIGHT_STRING(... AS CHAR(9))",
+	"... MOD 3", "... ^ 3", "... REGEXP 'a'",
 }
 
 // tokensOf are the cases of the corpora as lists of tokens.

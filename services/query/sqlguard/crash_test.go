@@ -19,6 +19,7 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/localserver"
 	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/mysql/server"
 	"hub.internal/services/query/sqlguard"
 )
 
@@ -105,7 +106,8 @@ func newCrashRun(t *testing.T) *crashRun {
 	}
 	schema.WriteString(memorySchema)
 	r := &crashRun{t: t, server: hubtest.NewMariaDB(t), start: time.Now()}
-	src := localserver.Source{Database: database, Schema: schema.String(), Owner: "writer", OwnerPassword: "writer", Reader: localserver.SourceReadOnly, ReaderPassword: "reader"}
+	src := localserver.Source{Database: database, Schema: schema.String(), Owner: "writer", OwnerPassword: "writer",
+		Reader: localserver.SourceReadOnly, ReaderPassword: "reader"}
 	if err := r.server.CreateSource(t.Context(), src); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +119,8 @@ func newCrashRun(t *testing.T) *crashRun {
 	if _, err := r.admin.ExecContext(t.Context(), "SET GLOBAL max_statement_time = 60"); err != nil {
 		t.Fatal(err)
 	}
-	r.source, err = mysql.Open(r.server.DSN(src.Reader, src.ReaderPassword, database), mysql.Options{PoolSize: crashSessions, StatementTimeout: statementTime})
+	r.source, err = mysql.Open(r.server.DSN(src.Reader, src.ReaderPassword, database),
+		server.Options{PoolSize: crashSessions, StatementTimeout: statementTime})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,8 +188,10 @@ func (r *crashRun) round(deadline time.Time) {
 
 func (r *crashRun) log(what string) {
 	took := time.Since(r.start)
-	fmt.Printf("%s %s: %d statements accepted of %d in %s (%.0f/s), %d answered, %d refused by the server, %d timed out, %d outlived their limit (%d of them KILL), greatest size %d MiB\n",
-		time.Now().Format(time.TimeOnly), what, r.accepted.Load(), r.next.Load()-*crashFirst, took.Round(time.Second), float64(r.accepted.Load())/took.Seconds(), r.answered.Load(), r.refusedByServer.Load(),
+	fmt.Printf("%s %s: %d statements accepted of %d in %s (%.0f/s), %d answered, %d refused by the server, %d timed out, "+
+		"%d outlived their limit (%d of them KILL), greatest size %d MiB\n",
+		time.Now().Format(time.TimeOnly), what, r.accepted.Load(), r.next.Load()-*crashFirst, took.Round(time.Second),
+		float64(r.accepted.Load())/took.Seconds(), r.answered.Load(), r.refusedByServer.Load(),
 		r.timedOut.Load(), r.outlived.Load(), r.stuck.Load(), r.greatest.Load()>>20)
 }
 
@@ -240,7 +245,8 @@ func (r *crashRun) connect(ctx context.Context) (*sql.Conn, int64, error) {
 		return nil, 0, err
 	}
 	var id int64
-	for _, q := range []string{"SET SESSION sql_select_limit = 21, max_recursive_iterations = 4294967295", "SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", "START TRANSACTION READ ONLY"} {
+	for _, q := range []string{"SET SESSION sql_select_limit = 21, max_recursive_iterations = 4294967295",
+		"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", "START TRANSACTION READ ONLY"} {
 		if _, err := conn.ExecContext(ctx, q); err != nil {
 			return nil, 0, err
 		}

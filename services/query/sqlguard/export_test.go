@@ -1,16 +1,18 @@
 package sqlguard
 
+import "hub.internal/services/query/sqlguard/lexer"
+
 // Tokens returns the text between, and of, the tokens of a text that can be
 // lexed: gap, token, gap, ..., gap.
 func Tokens(text string) ([]string, error) {
-	toks, err := lex(text)
+	toks, err := lexer.Lex(text)
 	if err != nil {
 		return nil, err
 	}
 	pieces, end := make([]string, 0, 2*len(toks)+1), 0
 	for _, t := range toks {
-		pieces = append(pieces, text[end:t.start], text[t.start:t.end])
-		end = t.end
+		pieces = append(pieces, text[end:t.Start], text[t.Start:t.End])
+		end = t.End
 	}
 	return append(pieces, text[end:]), nil
 }
@@ -37,7 +39,7 @@ func Known(name string) string {
 		return "listed"
 	case l.reason(name) != "":
 		return "refused"
-	case grammar[name], sized[name]:
+	case lexer.GrammarWords[name], sized[name]:
 		return "grammar"
 	}
 	return ""
@@ -45,7 +47,7 @@ func Known(name string) string {
 
 // GrammarWords are the words behind which a parenthesis is no call.
 func GrammarWords() (words []string) {
-	for _, set := range []map[string]bool{grammar, sized} {
+	for _, set := range []map[string]bool{lexer.GrammarWords, sized} {
 		for word := range set {
 			words = append(words, word)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"hub.internal/services/query/sqlguard"
+	"hub.internal/services/query/sqlguard/advice"
 )
 
 func TestNoticed(t *testing.T) {
@@ -90,24 +91,25 @@ func TestAdvice(t *testing.T) {
 		`INTERVAL`:                                             "",
 		`SELECT a FROM t WHERE b = 'ILIKE ~ [x] AT TIME ZONE'`: "",
 	} {
-		if got := sqlguard.Advice(text); want == "" && got != "" || !strings.HasPrefix(got, want) {
+		if got := advice.Syntax(text); want == "" && got != "" || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
-	if sqlguard.Foreign("date_trunc") == "" || sqlguard.Foreign("COUNT") != "" || sqlguard.Usage("datediff") == "" {
+	if advice.Foreign("date_trunc") == "" || advice.Foreign("COUNT") != "" || advice.Usage("datediff") == "" {
 		t.Error("functions of other databases are not known by any case")
 	}
 }
 
 // FuzzAdvice: no text brings down who looks for what may be meant.
 func FuzzAdvice(f *testing.F) {
-	for _, text := range []string{`SELECT TOP`, `SELECT a FROM t WHERE b = %`, `INTERVAL '`, `DATE_ADD(`, `CAST(AS TEXT)`, `FROM (SELECT`, `a || `, `"`, `= NULL`} {
+	for _, text := range []string{`SELECT TOP`, `SELECT a FROM t WHERE b = %`, `INTERVAL '`, `DATE_ADD(`, `CAST(AS TEXT)`, `FROM (SELECT`,
+		`a || `, `"`, `= NULL`} {
 		f.Add(text)
 	}
 	guard := sqlguard.Default(0)
 	f.Fuzz(func(_ *testing.T, text string) {
-		sqlguard.Advice(text)
-		sqlguard.Words(text)
+		advice.Syntax(text)
+		advice.Words(text)
 		if s, err := guard.Parse(text); err == nil {
 			s.Noticed()
 		}

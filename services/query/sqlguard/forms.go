@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"hub.internal/services/query/sqlguard/lexer"
 )
 
 // Forms that bring servers down although each of their parts is in order. The crash
@@ -12,20 +14,20 @@ import (
 // checkQualified refuses a column with its schema in front beside USING or NATURAL:
 // MariaDB 10.11.19 looks such a column up through a null pointer when the schema is
 // unknown, and the whole server goes down. SELECT rights are enough for that.
-func (t tokens) checkQualified() error {
+func checkQualified(t lexer.Tokens) error {
 	var joins, qualified bool
 	for i := range t {
-		switch t[i].key {
+		switch t[i].Key {
 		case "USING":
-			joins = joins || t.key(i+1) == "("
+			joins = joins || t.Key(i+1) == "("
 		case "NATURAL":
 			joins = true
 		case ".":
-			qualified = qualified || t.key(i+2) == "."
+			qualified = qualified || t.Key(i+2) == "."
 		}
 	}
 	if joins && qualified {
-		return refuse("sql.qualified", "a column with its schema in front beside USING or NATURAL crashes some "+
+		return lexer.Refuse("sql.qualified", "a column with its schema in front beside USING or NATURAL crashes some "+
 			"servers: give the table an alias and write alias.column")
 	}
 	return nil
@@ -33,13 +35,13 @@ func (t tokens) checkQualified() error {
 
 // checkNullSafe refuses <=> in a statement with JSON_EXTRACT: MariaDB 10.11.19 compares a
 // text of unknown length with a JSON_EXTRACT that is NULL through a null pointer.
-func (t tokens) checkNullSafe() error {
-	if !t.find("JSON_EXTRACT") {
+func checkNullSafe(t lexer.Tokens) error {
+	if !t.Find("JSON_EXTRACT") {
 		return nil
 	}
 	for i := range t {
-		if t[i].key == "<" && t.key(i+1) == "=" && t.key(i+2) == ">" {
-			return refuse("sql.crash", "<=> beside JSON_EXTRACT() crashes some servers: write = and IS NULL, or JSON_VALUE()")
+		if t[i].Key == "<" && t.Key(i+1) == "=" && t.Key(i+2) == ">" {
+			return lexer.Refuse("sql.crash", "<=> beside JSON_EXTRACT() crashes some servers: write = and IS NULL, or JSON_VALUE()")
 		}
 	}
 	return nil
@@ -51,19 +53,19 @@ const maxFrame = 1_000_000
 // checkFrame refuses the bound of a ROWS frame at i, PRECEDING or FOLLOWING, that is not a
 // plain number up to maxFrame: MariaDB counts the rows one by one beyond the end of them
 // all, and neither a time limit nor KILL ends that.
-func (t tokens) checkFrame(i int) error {
-	if t[i].key != "PRECEDING" && t[i].key != "FOLLOWING" || t.key(i-1) == "UNBOUNDED" {
+func checkFrame(t lexer.Tokens, i int) error {
+	if t[i].Key != "PRECEDING" && t[i].Key != "FOLLOWING" || t.Key(i-1) == "UNBOUNDED" {
 		return nil
 	}
-	if i > 0 && t[i-1].digits {
-		if n, err := strconv.Atoi(t[i-1].text); err == nil && n <= maxFrame {
+	if i > 0 && t[i-1].Digits {
+		if n, err := strconv.Atoi(t[i-1].Text); err == nil && n <= maxFrame {
 			return nil
 		}
 	}
-	for j := i - 1; j >= 0 && t[j].key != "OVER" && t[j].key != "WINDOW"; j-- {
-		if t[j].key == "ROWS" {
-			return refuse("sql.frame", "a ROWS frame reaches %d rows at most, in plain digits: write UNBOUNDED %s for "+
-				"all", maxFrame, t[i].key)
+	for j := i - 1; j >= 0 && t[j].Key != "OVER" && t[j].Key != "WINDOW"; j-- {
+		if t[j].Key == "ROWS" {
+			return lexer.Refuse("sql.frame", "a ROWS frame reaches %d rows at most, in plain digits: write UNBOUNDED %s for "+
+				"all", maxFrame, t[i].Key)
 		}
 	}
 	return nil
@@ -71,46 +73,47 @@ func (t tokens) checkFrame(i int) error {
 
 // checkForm refuses the call at i of a function that is on the list if its arguments are of
 // a kind that brings servers down.
-func (g *Guard) checkForm(t tokens, i int) error {
-	if t[i].key == ")" && t.key(t[i].mate-1) == "JSON_TABLE" { // at its end: what stands in it is refused for itself first
-		return t.checkDocument(t.arguments(t[i].mate)[0])
+func (g *Guard) checkForm(t lexer.Tokens, i int) error {
+	if t[i].Key == ")" && t.Key(t[i].Mate-1) == "JSON_TABLE" { // at its end: what stands in it is refused for itself first
+		return checkDocument(t, t.Arguments(t[i].Mate)[0])
 	}
-	if t.key(i+1) != "(" {
-		return t.checkFrame(i)
+	if t.Key(i+1) != "(" {
+		return checkFrame(t, i)
 	}
-	switch t[i].key {
+	switch t[i].Key {
 	case "JSON_OBJECTAGG":
-		return g.checkKey(t, t.arguments(i + 1)[0])
+		return g.checkKey(t, t.Arguments(i + 1)[0])
 	case "PERCENTILE_CONT", "PERCENTILE_DISC":
-		return t.checkFraction(t.arguments(i + 1)[0])
+		return checkFraction(t, t.Arguments(i + 1)[0])
 	case "AGAINST":
-		return t.checkWords(i + 1)
+		return checkWords(t, i+1)
 	case "REPLACE":
-		if args := t.arguments(i + 1); len(args) == 3 {
-			return t.checkReplacement(args[2])
+		if args := t.Arguments(i + 1); len(args) == 3 {
+			return checkReplacement(t, args[2])
 		}
 	}
 	return nil
 }
 
 // writers are functions of JSON that hand out a text which stays theirs.
-var writers = wordSet(`JSON_MERGE JSON_MERGE_PATCH JSON_MERGE_PRESERVE JSON_SET JSON_INSERT JSON_REPLACE JSON_REMOVE JSON_ARRAY_APPEND
+var writers = lexer.WordSet(`JSON_MERGE JSON_MERGE_PATCH JSON_MERGE_PRESERVE JSON_SET JSON_INSERT JSON_REPLACE JSON_REMOVE JSON_ARRAY_APPEND
 	JSON_ARRAY_INSERT`)
 
 // checkReplacement refuses a replacement of REPLACE that a column is in, beside a function of JSON that writes: MariaDB 10.11.19
 // replaces in the text that such a function holds, and goes down when the replacement is that same text, by way of a derived table.
-func (t tokens) checkReplacement(with argument) error {
+func checkReplacement(t lexer.Tokens, with lexer.Argument) error {
 	columns := false
-	for j := with.from; j < with.to; j++ {
-		columns = columns || t[j].name != "" && t.key(j+1) != "("
+	for j := with.From; j < with.To; j++ {
+		columns = columns || t[j].Name != "" && t.Key(j+1) != "("
 	}
 	if !columns {
 		return nil
 	}
 	for i := range t {
-		if writers[t[i].key] && t.key(i+1) == "(" {
-			return refuse("sql.crash", "a column in the replacement of REPLACE() beside %s() crashes some servers: write a literal, or CONCAT() "+
-				"and SUBSTRING_INDEX() in place of REPLACE()", t[i].key)
+		if writers[t[i].Key] && t.Key(i+1) == "(" {
+			return lexer.Refuse("sql.crash", "a column in the replacement of REPLACE() beside %s() crashes some servers: write a literal, or "+
+				"CONCAT() "+
+				"and SUBSTRING_INDEX() in place of REPLACE()", t[i].Key)
 		}
 	}
 	return nil
@@ -119,54 +122,54 @@ func (t tokens) checkReplacement(with argument) error {
 // checkKey refuses a key of JSON_OBJECTAGG that is neither a column, a literal nor made by
 // one function of text, date or cast: MariaDB 10.11.19 writes a key that is NULL through a
 // null pointer when a comparison of rows has made it, and SELECT or NULLIF hand that on.
-func (g *Guard) checkKey(t tokens, key argument) error {
-	if t.isColumn(key) {
+func (g *Guard) checkKey(t lexer.Tokens, key lexer.Argument) error {
+	if isColumn(t, key) {
 		return nil
 	}
-	if key.to-key.from > 1 && t.key(key.from+1) == "(" && t[key.from+1].mate == key.to-1 {
-		switch g.functions[t[key.from].key].family {
+	if key.To-key.From > 1 && t.Key(key.From+1) == "(" && t[key.From+1].Mate == key.To-1 {
+		switch g.functions[t[key.From].Key].family {
 		case "text", "date", "cast":
 			return nil
 		}
 	}
-	return refuse("sql.crash", "a computed key of JSON_OBJECTAGG() crashes some servers: write a column, or CAST(key AS CHAR)")
+	return lexer.Refuse("sql.crash", "a computed key of JSON_OBJECTAGG() crashes some servers: write a column, or CAST(key AS CHAR)")
 }
 
 // isColumn reports whether an argument is a column, with or without its table, or a literal.
-func (t tokens) isColumn(a argument) bool {
-	for j := a.from; j < a.to; j++ {
-		isName := t[j].name != "" || t[j].quoted || t[j].digits
-		if (j-a.from)%2 == 0 && !isName || (j-a.from)%2 == 1 && t.key(j) != "." {
+func isColumn(t lexer.Tokens, a lexer.Argument) bool {
+	for j := a.From; j < a.To; j++ {
+		isName := t[j].Name != "" || t[j].Quoted || t[j].Digits
+		if (j-a.From)%2 == 0 && !isName || (j-a.From)%2 == 1 && t.Key(j) != "." {
 			return false
 		}
 	}
-	return (a.to-a.from)%2 == 1
+	return (a.To-a.From)%2 == 1
 }
 
 // checkFraction refuses a percentile that is no plain number from 0 to 1: MariaDB 10.11.19
 // looks beyond the rows of text when it is greater.
-func (t tokens) checkFraction(a argument) error {
-	if a.to-a.from == 1 {
-		whole, decimals, _ := strings.Cut(t[a.from].text, ".")
+func checkFraction(t lexer.Tokens, a lexer.Argument) error {
+	if a.To-a.From == 1 {
+		whole, decimals, _ := strings.Cut(t[a.From].Text, ".")
 		switch {
 		case strings.Trim(decimals, "0123456789") != "":
 		case whole == "0", whole == "" && decimals != "", whole == "1" && strings.Trim(decimals, "0") == "":
 			return nil
 		}
 	}
-	return refuse("sql.crash", "a percentile that is not a plain number from 0 to 1 crashes some servers: write 0.5")
+	return lexer.Refuse("sql.crash", "a percentile that is not a plain number from 0 to 1 crashes some servers: write 0.5")
 }
 
 // checkDocument refuses a document of JSON_TABLE that is computed: MariaDB 10.11.19 computes it when it begins to sort
 // the table, and goes down when the statement is stopped meanwhile. A column of a derived table or of WITH may be computed too.
-func (t tokens) checkDocument(a argument) error {
-	if !t.isColumn(a) {
-		return refuse("sql.crash", "a computed document of JSON_TABLE() crashes some servers: write a literal or a column of a table, "+
+func checkDocument(t lexer.Tokens, a lexer.Argument) error {
+	if !isColumn(t, a) {
+		return lexer.Refuse("sql.crash", "a computed document of JSON_TABLE() crashes some servers: write a literal or a column of a table, "+
 			"and name the part of it by the path, as in JSON_TABLE(b.meta, '$.tags[*]' ...)")
 	}
-	isText := a.to-a.from == 1 && (t[a.from].quoted || t[a.from].digits)
-	if !isText && t.hasDerived() {
-		return refuse("sql.crash", "a column as the document of JSON_TABLE() beside WITH or a subquery in FROM crashes some servers: "+
+	isText := a.To-a.From == 1 && (t[a.From].Quoted || t[a.From].Digits)
+	if !isText && hasDerived(t) {
+		return lexer.Refuse("sql.crash", "a column as the document of JSON_TABLE() beside WITH or a subquery in FROM crashes some servers: "+
 			"use JSON_TABLE() in a statement without them, on a column of a table")
 	}
 	return nil
@@ -174,21 +177,21 @@ func (t tokens) checkDocument(a argument) error {
 
 // hasDerived reports whether there may be a table that a query makes: WITH, or a query in parentheses that does not stand
 // where only a value can.
-func (t tokens) hasDerived() bool {
+func hasDerived(t lexer.Tokens) bool {
 	values := []string{"SELECT", "WHERE", "ON", "HAVING", "AND", "OR", "NOT", "IN", "EXISTS", "ALL", "ANY", "SOME",
 		"=", "<", ">", "<=", ">=", "<>", "!=", "+", "-", "*", "/"}
 	for i := range t {
-		if t[i].key == "WITH" && t.key(i+1) != "ROLLUP" {
+		if t[i].Key == "WITH" && t.Key(i+1) != "ROLLUP" {
 			return true
 		}
-		if t[i].key != "(" || i == 0 || t.key(i-1) == "(" || slices.Contains(values, t.key(i-1)) {
+		if t[i].Key != "(" || i == 0 || t.Key(i-1) == "(" || slices.Contains(values, t.Key(i-1)) {
 			continue
 		}
 		inner := i + 1
-		for t.key(inner) == "(" {
+		for t.Key(inner) == "(" {
 			inner++
 		}
-		if k := t.key(inner); k == "SELECT" || k == "VALUES" {
+		if k := t.Key(inner); k == "SELECT" || k == "VALUES" {
 			return true
 		}
 	}
@@ -197,9 +200,9 @@ func (t tokens) hasDerived() bool {
 
 // checkWords refuses words of a full-text search, in the parenthesis at i, that a call
 // makes: MariaDB searches for a megabyte of them beyond any limit, and KILL does not end it.
-func (t tokens) checkWords(i int) error {
-	if t[i+1 : t[i].mate].find("(") {
-		return refuse("sql.size", "the words behind AGAINST have to be a literal: write AGAINST ('word word' IN BOOLEAN MODE)")
+func checkWords(t lexer.Tokens, i int) error {
+	if t[i+1 : t[i].Mate].Find("(") {
+		return lexer.Refuse("sql.size", "the words behind AGAINST have to be a literal: write AGAINST ('word word' IN BOOLEAN MODE)")
 	}
 	return nil
 }

@@ -22,6 +22,10 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"hub.internal/services/query/sqlguard/advice"
+	"hub.internal/services/query/sqlguard/lexer"
+	"hub.internal/services/query/sqlguard/weight"
 )
 
 // Options are what the operator decides.
@@ -44,7 +48,7 @@ type Guard struct {
 // Default returns a guard that admits no stored function, and no constant size beyond
 // maxResultBytes unless that is 0.
 func Default(maxResultBytes int) *Guard {
-	g := &Guard{lists: readLists(), foreign: foreignFunctions(), stored: map[string]bool{}, maxBytes: math.MaxUint64}
+	g := &Guard{lists: readLists(), foreign: advice.Functions(), stored: map[string]bool{}, maxBytes: math.MaxUint64}
 	if maxResultBytes > 0 {
 		g.maxBytes = uint64(maxResultBytes)
 	}
@@ -64,24 +68,24 @@ func New(o Options) (*Guard, error) {
 
 // store lets statements call a stored function.
 func (g *Guard) store(function string) error {
-	name := strings.Map(upperASCII, function)
+	name := strings.Map(lexer.UpperASCII, function)
 	schema, plain, dotted := strings.Cut(name, ".")
 	if !dotted {
 		schema, plain = "", name
 	}
 	for _, part := range [...]string{schema, plain} {
-		if strings.ContainsFunc(part, func(r rune) bool { return r < utf8.RuneSelf && !isIdent(byte(r)) || r == utf8.RuneError }) {
+		if strings.ContainsFunc(part, func(r rune) bool { return r < utf8.RuneSelf && !lexer.IsIdent(byte(r)) || r == utf8.RuneError }) {
 			return fmt.Errorf("%q is no function's name: write name or schema.name", function)
 		}
 	}
 	switch _, builtIn := g.functions[plain]; {
 	case plain == "" || dotted && schema == "":
 		return fmt.Errorf("%q is no function's name: write name or schema.name", function)
-	case dotted && (checkClosed(schema) != nil || alike(schema, informationSchema)):
+	case dotted && (checkClosed(schema) != nil || lexer.Alike(schema, informationSchema)):
 		return fmt.Errorf("%s is of the server's own schema, not a stored function of yours", function)
 	case !dotted && builtIn:
 		return fmt.Errorf("%s is a built-in function that statements may call anyway", function)
-	case !dotted && (g.reason(plain) != "" || grammar[plain] || sized[plain]):
+	case !dotted && (g.reason(plain) != "" || lexer.GrammarWords[plain] || sized[plain]):
 		return fmt.Errorf("%s is built in, and refused: it cannot name a stored function", function)
 	}
 	g.stored[name] = true
@@ -102,6 +106,18 @@ type Statement struct {
 // rows until the last, or its values may take more than 16 MiB together.
 func (s Statement) Heavy() bool { return s.heavy }
 
+// A Refusal is the error of Parse.
+type Refusal = lexer.Refusal
+
+// A Notice says that an accepted statement may mean something else than it looks like.
+type Notice = advice.Notice
+
+// Noticed returns what in the statement reads otherwise here than on other databases, and the texts in double quotes that
+// may have been meant as names of columns.
+func (s Statement) Noticed() (notices []Notice, quoted []string) {
+	return advice.Notices(s.text, s.kind == Select)
+}
+
 // A Kind says what a statement answers.
 type Kind uint8
 
@@ -111,34 +127,21 @@ const (
 	Explain             // EXPLAIN, DESCRIBE, DESC
 )
 
-// A Refusal is the error of Parse.
-type Refusal struct {
-	Rule    string // names the broken rule, such as "sql.semicolon"
-	Message string // says what was found and what to write instead
-}
-
-// Error returns the rule and the message.
-func (r *Refusal) Error() string { return r.Rule + ": " + r.Message }
-
-func refuse(rule, format string, args ...any) error {
-	return &Refusal{Rule: rule, Message: fmt.Sprintf(format, args...)}
-}
-
 // Parse accepts text as one reading statement of 1 to 8000 characters. Its
 // error is a *Refusal.
 func (g *Guard) Parse(text string) (Statement, error) {
-	toks, err := lex(text)
+	toks, err := lexer.Lex(text)
 	if err != nil {
 		return Statement{}, err
 	}
-	if err := toks.pair(); err != nil {
+	if err := toks.Pair(); err != nil {
 		return Statement{}, err
 	}
-	if err := toks.checkDepth(); err != nil {
+	if err := checkDepth(toks); err != nil {
 		return Statement{}, err
 	}
-	toks.markLists()
-	if err := toks.checkUnfolded(); err != nil {
+	toks.MarkLists()
+	if err := checkUnfolded(toks); err != nil {
 		return Statement{}, err
 	}
 	kind, from, err := g.head(toks)
@@ -150,33 +153,33 @@ func (g *Guard) Parse(text string) (Statement, error) {
 			return Statement{}, err
 		}
 	}
-	heavy, err := toks.checkWeight(from)
+	heavy, err := weight.Check(toks, from)
 	if err != nil {
 		return Statement{}, err
 	}
 	if kind == Explain {
-		if err := toks.checkExplained(from); err != nil {
+		if err := weight.CheckExplained(toks, from); err != nil {
 			return Statement{}, err
 		}
 	}
-	for _, check := range [...]func() error{toks.checkMutual, toks.checkQualified, toks.checkNullSafe, toks.checkTypes} {
-		if err := check(); err != nil {
+	for _, check := range [...]func(lexer.Tokens) error{checkMutual, checkQualified, checkNullSafe, checkTypes} {
+		if err := check(toks); err != nil {
 			return Statement{}, err
 		}
 	}
 	s := Statement{text: text, run: text, kind: kind, heavy: heavy}
 	switch kind {
 	case Select:
-		s.slot = toks.limitSlot(text)
+		s.slot = limitSlot(toks, text)
 	case Show:
-		s.run = toks.withoutState(text)
+		s.run = withoutState(toks, text)
 	}
 	return s, nil
 }
 
 // check refuses what token i brings with it; the statement's query starts at from.
-func (g *Guard) check(t tokens, i int, kind Kind, from int) error {
-	if err := t.checkKeyword(i, kind); err != nil {
+func (g *Guard) check(t lexer.Tokens, i int, kind Kind, from int) error {
+	if err := checkKeyword(t, i, kind); err != nil {
 		return err
 	}
 	if err := g.checkVariable(t, i); err != nil {
@@ -197,81 +200,40 @@ func (g *Guard) check(t tokens, i int, kind Kind, from int) error {
 	return g.checkSize(t, i)
 }
 
-// tokens are the tokens of one statement.
-type tokens []token
-
-// name returns the name of token i, "" outside the statement.
-func (t tokens) name(i int) string {
-	if i < 0 || i >= len(t) {
-		return ""
-	}
-	return t[i].name
-}
-
-// key returns the key of token i, "" outside the statement.
-func (t tokens) key(i int) string {
-	if i < 0 || i >= len(t) {
-		return ""
-	}
-	return t[i].key
-}
-
-// pair finds the mate of every parenthesis and refuses a missing one:
-// the text must not reach out of brackets that are put around it.
-func (t tokens) pair() error {
-	var open []int
-	for i := range t {
-		switch t[i].key {
-		case "(":
-			open = append(open, i)
-		case ")":
-			if len(open) == 0 {
-				return refuse("sql.parentheses", "closing parenthesis at byte %d was never opened: balance them", t[i].start)
-			}
-			t[open[len(open)-1]].mate, t[i].mate = i, open[len(open)-1]
-			open = open[:len(open)-1]
-		}
-	}
-	if len(open) > 0 {
-		return refuse("sql.parentheses", "parenthesis at byte %d is never closed: balance them", t[open[len(open)-1]].start)
-	}
-	return nil
-}
-
 // head returns the statement's kind and where its query starts, or refuses one that is
 // not on the list.
-func (g *Guard) head(t tokens) (kind Kind, from int, err error) {
-	switch t.key(0) {
+func (g *Guard) head(t lexer.Tokens) (kind Kind, from int, err error) {
+	switch t.Key(0) {
 	case "SHOW":
 		return Show, 0, g.checkShow(t)
 	case "EXPLAIN", "DESCRIBE", "DESC":
-		from, err := t.checkExplain()
+		from, err := checkExplain(t)
 		return Explain, from, err
 	}
-	return Select, 0, t.checkQuery(0)
+	return Select, 0, checkQuery(t, 0)
 }
 
 // checkQuery requires SELECT at i, behind any parentheses and WITH lists.
-func (t tokens) checkQuery(i int) error {
+func checkQuery(t lexer.Tokens, i int) error {
 	for {
-		switch t.key(i) {
+		switch t.Key(i) {
 		case "SELECT":
 			return nil
 		case "(":
 			i++
 		case "WITH":
-			if i = t.withEnd(i); i < 0 {
-				return refuse("sql.with", "the WITH list is not understood: write WITH name AS (SELECT ...) SELECT ...")
+			if i = t.WithEnd(i); i < 0 {
+				return lexer.Refuse("sql.with", "the WITH list is not understood: write WITH name AS (SELECT ...) SELECT ...")
 			}
 		default:
 			if i >= len(t) {
-				return refuse("sql.empty", "there is no statement: write a SELECT, SHOW, EXPLAIN or DESCRIBE")
+				return lexer.Refuse("sql.empty", "there is no statement: write a SELECT, SHOW, EXPLAIN or DESCRIBE")
 			}
-			found := t[i].key
+			found := t[i].Key
 			if found == "" {
 				found = "a name or literal"
 			}
-			return refuse("sql.head", "found %.40s where a reading statement must start: write SELECT, WITH ... "+
+			return lexer.Refuse("sql.head", "found %.40s where a reading statement must start: write SELECT, WITH ... "+
 				"SELECT, SHOW, EXPLAIN SELECT or DESCRIBE", found)
 		}
 	}
@@ -280,57 +242,57 @@ func (t tokens) checkQuery(i int) error {
 // checkExplain requires EXPLAIN [EXTENDED|PARTITIONS|ANALYZE] [FORMAT = word]
 // query, or DESCRIBE [schema.]table [column | 'pattern'], and returns where the query
 // starts.
-func (t tokens) checkExplain() (from int, err error) {
+func checkExplain(t lexer.Tokens) (from int, err error) {
 	i := 1
-	switch t.key(i) {
+	switch t.Key(i) {
 	case "EXTENDED", "PARTITIONS", "ANALYZE":
 		i++
 	}
-	if t.key(i) == "FORMAT" && t.key(i+1) == "=" {
+	if t.Key(i) == "FORMAT" && t.Key(i+1) == "=" {
 		i += 3
 	}
-	switch t.key(i) {
+	switch t.Key(i) {
 	case "SELECT", "WITH", "(":
-		return i, t.checkQuery(i)
+		return i, checkQuery(t, i)
 	}
 	last := 1
-	if t.key(2) == "." {
+	if t.Key(2) == "." {
 		last = 3
 	}
-	isTable := len(t) > last && t[1].name != "" && t[last].name != "" && len(t) <= last+2
-	switch t.key(1) {
+	isTable := len(t) > last && t[1].Name != "" && t[last].Name != "" && len(t) <= last+2
+	switch t.Key(1) {
 	case "TABLE", "VALUES":
 		isTable = false
 	}
 	if !isTable {
-		return 0, refuse("sql.explain", "%s takes a SELECT, a WITH ... SELECT, or one table name with at most one column", t.key(0))
+		return 0, lexer.Refuse("sql.explain", "%s takes a SELECT, a WITH ... SELECT, or one table name with at most one column", t.Key(0))
 	}
 	return 0, nil
 }
 
 // checkKeyword refuses the keyword at i if its clause does more than read. Most
 // of these are reserved: as names they must be quoted on the server, too.
-func (t tokens) checkKeyword(i int, kind Kind) error {
-	key, prev, next := t[i].key, t.key(i-1), t.key(i+1)
+func checkKeyword(t lexer.Tokens, i int, kind Kind) error {
+	key, prev, next := t[i].Key, t.Key(i-1), t.Key(i+1)
 	switch key {
 	case "INTO", "OUTFILE", "DUMPFILE":
-		return refuse("sql.into", "%s stores the result on the server: leave the clause out, the rows are the answer "+
+		return lexer.Refuse("sql.into", "%s stores the result on the server: leave the clause out, the rows are the answer "+
 			"(a name is written `%[1]s`)", key)
 	case "FOR":
 		switch {
 		case next == "UPDATE", next == "SHARE":
-			return refuse("sql.lock", "FOR %s locks rows: leave the clause out", next)
+			return lexer.Refuse("sql.lock", "FOR %s locks rows: leave the clause out", next)
 		case next == "CONNECTION":
-			return refuse("sql.explain", "FOR CONNECTION looks into another session: explain the SELECT itself")
-		case prev == "VALUE" && (t.key(i-2) == "NEXT" || t.key(i-2) == "PREVIOUS"):
-			return refuse("sql.sequence", "%s VALUE FOR uses a sequence's state: select from the tables, or number "+
-				"rows with ROW_NUMBER()", t.key(i-2))
+			return lexer.Refuse("sql.explain", "FOR CONNECTION looks into another session: explain the SELECT itself")
+		case prev == "VALUE" && (t.Key(i-2) == "NEXT" || t.Key(i-2) == "PREVIOUS"):
+			return lexer.Refuse("sql.sequence", "%s VALUE FOR uses a sequence's state: select from the tables, or number "+
+				"rows with ROW_NUMBER()", t.Key(i-2))
 		}
 	case "LOCK", "UNLOCK":
-		return refuse("sql.lock", "%s is a locking clause: leave it out (a name is written `%[1]s`)", key)
+		return lexer.Refuse("sql.lock", "%s is a locking clause: leave it out (a name is written `%[1]s`)", key)
 	case "PROCEDURE":
-		if kind != Show || i != 1 && (i != 2 || t.key(1) != "CREATE") {
-			return refuse("sql.procedure", "the PROCEDURE clause is not allowed: leave it out (a name is written `PROCEDURE`)")
+		if kind != Show || i != 1 && (i != 2 || t.Key(1) != "CREATE") {
+			return lexer.Refuse("sql.procedure", "the PROCEDURE clause is not allowed: leave it out (a name is written `PROCEDURE`)")
 		}
 	case "SET":
 		if prev == "CHARACTER" || prev == "CHAR" {
@@ -352,5 +314,5 @@ func (t tokens) checkKeyword(i int, kind Kind) error {
 }
 
 func refuseWrite(key string) error {
-	return refuse("sql.write", "%s is not allowed, statements only read: write a SELECT (a name is written `%[1]s`)", key)
+	return lexer.Refuse("sql.write", "%s is not allowed, statements only read: write a SELECT (a name is written `%[1]s`)", key)
 }

@@ -3,6 +3,8 @@ package sqlguard
 import (
 	_ "embed"
 	"strings"
+
+	"hub.internal/services/query/sqlguard/list"
 )
 
 // What the guard lets pass by name is data: a file for each list, which says what it is.
@@ -32,17 +34,12 @@ type lists struct {
 }
 
 func readLists() lists {
-	l := lists{functions: map[string]function{}, reasons: map[string]string{}, variables: words(variablesText), tables: words(tablesText)}
-	for line := range dataLines(functionsText) {
+	l := lists{functions: map[string]function{}, reasons: list.Reasons(refusedText), variables: list.Words(variablesText),
+		tables: list.Words(tablesText)}
+	for line := range list.Lines(functionsText) {
 		cells := strings.Fields(line)
 		for _, name := range cells[2:] {
 			l.functions[name] = function{family: cells[0], servers: cells[1]}
-		}
-	}
-	for line := range dataLines(refusedText) {
-		names, why, _ := strings.Cut(line, ": ")
-		for name := range strings.FieldsSeq(names) {
-			l.reasons[name] = why
 		}
 	}
 	return l
@@ -59,26 +56,4 @@ func (l lists) reason(name string) string {
 		}
 	}
 	return ""
-}
-
-func words(text string) map[string]bool {
-	set := map[string]bool{}
-	for line := range dataLines(text) {
-		for word := range strings.FieldsSeq(strings.ToUpper(line)) {
-			set[word] = true
-		}
-	}
-	return set
-}
-
-// dataLines yields the lines that are neither empty nor comments.
-func dataLines(text string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for line := range strings.Lines(text) {
-			line = strings.TrimSpace(line)
-			if line != "" && line[0] != '#' && !yield(line) {
-				return
-			}
-		}
-	}
 }

@@ -20,6 +20,8 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/mysql/server"
+	"hub.internal/services/query/mysql/statements"
 	"hub.internal/services/query/sqlguard"
 )
 
@@ -44,19 +46,20 @@ func TestMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("needs servers")
 	}
-	hubtest.SourceServers(t, func(t *testing.T, server *localserver.SourceServer) {
+	hubtest.SourceServers(t, func(t *testing.T, on *localserver.SourceServer) {
 		name := fmt.Sprint("memory_", memoryDatabases.Add(1))
-		src := localserver.Source{Database: name, Schema: memorySchema, Owner: name + "_owner", OwnerPassword: "o", Reader: name + "_ro", ReaderPassword: "r"}
-		if err := server.CreateSource(t.Context(), src); err != nil {
+		src := localserver.Source{Database: name, Schema: memorySchema, Owner: name + "_owner", OwnerPassword: "o", Reader: name + "_ro",
+			ReaderPassword: "r"}
+		if err := on.CreateSource(t.Context(), src); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { dropAnyway(t, server, src) })
-		source, err := mysql.Open(server.DSN(src.Reader, src.ReaderPassword, src.Database), mysql.Options{})
+		t.Cleanup(func() { dropAnyway(t, on, src) })
+		source, err := mysql.Open(on.DSN(src.Reader, src.ReaderPassword, src.Database), server.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer source.Close()
-		reader := mysql.NewReader(source, mysql.ReaderOptions{Timeout: 2 * time.Second})
+		reader := statements.NewReader(source.Server, statements.ReaderOptions{Timeout: 2 * time.Second})
 		defer reader.Close()
 		var next, accepted, answered, refused, late atomic.Int64
 		var flying [3]atomic.Pointer[string]
@@ -68,7 +71,7 @@ func TestMemory(t *testing.T) {
 			}
 			return list
 		}
-		forgetPeak(server.PID())
+		forgetPeak(on.PID())
 		ctx, cancel := context.WithTimeout(t.Context(), *memoryFor)
 		defer cancel()
 		guarded := sqlguard.Default(16 << 20)
@@ -104,19 +107,19 @@ func TestMemory(t *testing.T) {
 		for ctx.Err() == nil {
 			select {
 			case <-look.C:
-			case <-server.Done():
-				t.Errorf("the server went down: %v\n%s", server.Err(), strings.Join(running(), "\n"))
+			case <-on.Done():
+				t.Errorf("the server went down: %v\n%s", on.Err(), strings.Join(running(), "\n"))
 				cancel()
 			case <-ctx.Done():
 			}
-			if peak := peakOf(server.PID()); peak > memoryLimit && ctx.Err() == nil {
+			if peak := peakOf(on.PID()); peak > memoryLimit && ctx.Err() == nil {
 				t.Errorf("the server takes %d MiB; one of these has done it:\n%s", peak>>20, strings.Join(running(), "\n"))
 				cancel()
 			}
 		}
 		all.Wait()
 		t.Logf("%d statements, %d accepted, %d answered, %d refused by the server, %d too late; at most %d MiB", next.Load(), accepted.Load(),
-			answered.Load(), refused.Load(), late.Load(), peakOf(server.PID())>>20)
+			answered.Load(), refused.Load(), late.Load(), peakOf(on.PID())>>20)
 	})
 }
 
@@ -183,22 +186,26 @@ func (g *memoryGen) query(depth int) (text string, column string) {
 	case 2:
 		return "WITH " + t + " AS (" + inner + ") SELECT " + g.grow(of, g.IntN(4)) + " AS x, id FROM " + t + oneOf(g, "", ", m AS m"+t), "x"
 	case 3:
-		return "SELECT " + g.aggregate(g.grow(of, g.IntN(3))) + " AS x, 1 AS id FROM (" + inner + ") " + t + oneOf(g, "", " JOIN m AS j"+t+" ON 1 = 1"), "x"
+		return "SELECT " + g.aggregate(g.grow(of, g.IntN(3))) + " AS x, 1 AS id FROM (" + inner + ") " + t +
+			oneOf(g, "", " JOIN m AS j"+t+" ON 1 = 1"), "x"
 	case 4:
 		return "SELECT " + g.aggregate(g.grow(of, g.IntN(3))) + " AS x, " + t + ".id FROM (" + inner + ") " + t + " GROUP BY " + t + ".id", "x"
 	case 5:
 		return "SELECT " + strings.Repeat(of+", ", g.IntN(40)) + g.grow(of, 1) + " AS x, id FROM (" + inner + ") " + t, "x"
 	case 6:
-		return "(SELECT " + g.grow(of, g.IntN(3)) + " AS x, id FROM (" + inner + ") " + t + ") UNION " + oneOf(g, "", "ALL ") + "(SELECT 'a', 1)" + oneOf(g, "", " ORDER BY x"), "x"
+		return "(SELECT " + g.grow(of, g.IntN(3)) + " AS x, id FROM (" + inner + ") " + t + ") UNION " + oneOf(g, "", "ALL ") +
+			"(SELECT 'a', 1)" + oneOf(g, "", " ORDER BY x"), "x"
 	case 7:
-		return "SELECT " + g.grow("name", 2) + " AS x, (SELECT " + g.grow("x", g.IntN(3)) + ") AS y, id FROM (" + inner + ") " + t + " JOIN m USING (id)", "x"
+		return "SELECT " + g.grow("name", 2) + " AS x, (SELECT " + g.grow("x", g.IntN(3)) + ") AS y, id FROM (" + inner + ") " + t +
+			" JOIN m USING (id)", "x"
 	}
 	return "WITH RECURSIVE " + t + " AS (SELECT x, 1 AS id FROM (" + inner + ") s UNION ALL SELECT " + g.grow("x", 1) + ", id + 1 FROM " + t +
 		" WHERE id < " + oneOf(g, "5", "50", "1000") + ") SELECT " + g.grow(of, g.IntN(2)) + " AS x, id FROM " + t, "x"
 }
 
 func (g *memoryGen) aggregate(of string) string {
-	return oneOf(g, "JSON_ARRAYAGG("+of+")", "JSON_ARRAYAGG("+of+")", "JSON_ARRAYAGG(JSON_OBJECT('k', "+of+"))", "JSON_OBJECTAGG(CAST("+of+" AS CHAR), "+of+")",
+	return oneOf(g, "JSON_ARRAYAGG("+of+")", "JSON_ARRAYAGG("+of+")", "JSON_ARRAYAGG(JSON_OBJECT('k', "+of+"))", "JSON_OBJECTAGG(CAST("+of+
+		" AS CHAR), "+of+")",
 		"GROUP_CONCAT("+of+")", "GROUP_CONCAT(DISTINCT "+of+" ORDER BY 1)", "MAX("+of+")", "COUNT(DISTINCT "+of+")")
 }
 
@@ -206,11 +213,16 @@ func (g *memoryGen) aggregate(of string) string {
 func (g *memoryGen) grow(of string, times int) string {
 	for range times {
 		n := oneOf(g, "3", "10", "100", "1000", "10000", "1000000", "16000000", "LEAST(id, 99)", "id * 1000", "id * 60000")
-		of = strings.ReplaceAll(oneOf(g, "HEX(?)", "HEX(?)", "HEX(HEX(?))", "JSON_QUOTE(?)", "REPEAT(?, "+n+")", "REPEAT(?, "+n+")", "RPAD(?, "+n+", 'ab')",
-			"LPAD(?, "+n+", ?)", "CONCAT(?, ?)", "CONCAT(?, ?, ?, ?)", "CONCAT_WS(?, ?, ?)", "REPLACE(?, 'a', ?)", "REPLACE(?, 'c', 'ccccccccccc')", "INSERT(?, 2, 1, ?)",
-			"TO_BASE64(?)", "QUOTE(?)", "MAKE_SET(7, ?, ?, ?)", "EXPORT_SET(255, ?, ?)", "JSON_ARRAY(?, ?)", "JSON_OBJECT('a', ?, 'b', ?)", "JSON_SET('{}', '$.a', ?)",
-			"JSON_MERGE_PRESERVE(JSON_ARRAY(?), JSON_ARRAY(?))", "UPPER(?)", "REVERSE(?)", "COALESCE(NULL, ?)", "CASE WHEN 1 = 1 THEN ? ELSE '' END", "IF(1, ?, 'a')",
-			"CONVERT(? USING utf16)", "CAST(? AS CHAR)", "CAST(? AS BINARY)", "REGEXP_REPLACE(?, 'a', 'bbbbbbb')", "(SELECT ?)", "FORMAT(LENGTH(?), 2)",
+		of = strings.ReplaceAll(oneOf(g, "HEX(?)", "HEX(?)", "HEX(HEX(?))", "JSON_QUOTE(?)", "REPEAT(?, "+n+")", "REPEAT(?, "+n+")",
+			"RPAD(?, "+n+", 'ab')",
+			"LPAD(?, "+n+", ?)", "CONCAT(?, ?)", "CONCAT(?, ?, ?, ?)", "CONCAT_WS(?, ?, ?)", "REPLACE(?, 'a', ?)",
+			"REPLACE(?, 'c', 'ccccccccccc')", "INSERT(?, 2, 1, ?)",
+			"TO_BASE64(?)", "QUOTE(?)", "MAKE_SET(7, ?, ?, ?)", "EXPORT_SET(255, ?, ?)", "JSON_ARRAY(?, ?)", "JSON_OBJECT('a', ?, 'b', ?)",
+			"JSON_SET('{}', '$.a', ?)",
+			"JSON_MERGE_PRESERVE(JSON_ARRAY(?), JSON_ARRAY(?))", "UPPER(?)", "REVERSE(?)", "COALESCE(NULL, ?)",
+			"CASE WHEN 1 = 1 THEN ? ELSE '' END", "IF(1, ?, 'a')",
+			"CONVERT(? USING utf16)", "CAST(? AS CHAR)", "CAST(? AS BINARY)", "REGEXP_REPLACE(?, 'a', 'bbbbbbb')", "(SELECT ?)",
+			"FORMAT(LENGTH(?), 2)",
 			"CONCAT(SPACE("+n+"), ?)", "WEIGHT_STRING(?)", "COMPRESSED(?)", "SUBSTRING(?, 1, 1000000)", "ELT(2, ?, ?)"), "?", of)
 		if len(of) > 1500 {
 			break

@@ -1,9 +1,6 @@
 package sqlguard
 
-import (
-	"unicode"
-	"unicode/utf8"
-)
+import "hub.internal/services/query/sqlguard/lexer"
 
 // closed are the schemas of the server itself, and what they hold.
 var closed = [...]struct{ name, why string }{
@@ -24,15 +21,15 @@ const informationSchema = "INFORMATION_SCHEMA"
 // checkSchema refuses the name at i if it is a schema in front of a table that statements
 // may not read. A name is compared as the least strict of servers does, so that an alias
 // called like such a schema is refused, too.
-func (g *Guard) checkSchema(t tokens, i int) error {
-	if t[i].name == "" || t.key(i+1) != "." || t.key(i-1) == "." {
+func (g *Guard) checkSchema(t lexer.Tokens, i int) error {
+	if t[i].Name == "" || t.Key(i+1) != "." || t.Key(i-1) == "." {
 		return nil
 	}
-	if err := checkClosed(t[i].name); err != nil {
+	if err := checkClosed(t[i].Name); err != nil {
 		return err
 	}
-	if i+2 < len(t) && alike(t[i].name, informationSchema) {
-		return g.checkTable(t[i+2].name)
+	if i+2 < len(t) && lexer.Alike(t[i].Name, informationSchema) {
+		return g.checkTable(t[i+2].Name)
 	}
 	return nil
 }
@@ -40,8 +37,8 @@ func (g *Guard) checkSchema(t tokens, i int) error {
 // checkClosed refuses a closed schema.
 func checkClosed(schema string) error {
 	for _, c := range closed {
-		if alike(schema, c.name) {
-			return refuse("sql.schema", "%s %s: query the tables themselves, SHOW TABLES and "+
+		if lexer.Alike(schema, c.name) {
+			return lexer.Refuse("sql.schema", "%s %s: query the tables themselves, SHOW TABLES and "+
 				"information_schema.TABLES list them (an alias needs another name)", c.name, c.why)
 		}
 	}
@@ -51,48 +48,32 @@ func checkClosed(schema string) error {
 // checkTable refuses a table of information_schema that is not on the list.
 func (g *Guard) checkTable(name string) error {
 	if !g.tables[name] {
-		return refuse("sql.schema", "information_schema.%.40s shows sessions, accounts or the server's insides: read "+
+		return lexer.Refuse("sql.schema", "information_schema.%.40s shows sessions, accounts or the server's insides: read "+
 			"TABLES, COLUMNS, STATISTICS or ROUTINES, "+
 			"or use SHOW VARIABLES or SHOW GLOBAL STATUS", name)
 	}
 	return nil
 }
 
-// alike reports whether a server may take two names for the same one: it may ignore case,
-// and a Latin letter beyond ASCII may stand for any.
-func alike(a, b string) bool {
-	for a != "" && b != "" {
-		x, n := utf8.DecodeRuneInString(a)
-		y, m := utf8.DecodeRuneInString(b)
-		if unicode.ToUpper(x) != unicode.ToUpper(y) && !isDressed(x) && !isDressed(y) {
-			return false
-		}
-		a, b = a[n:], b[m:]
-	}
-	return a == b
-}
-
-func isDressed(r rune) bool { return r >= utf8.RuneSelf && unicode.Is(unicode.Latin, r) }
-
 // checkVariable refuses the system variable at i, the marks @@, if it is not on the list.
-func (g *Guard) checkVariable(t tokens, i int) error {
-	if t[i].key != "@@" {
+func (g *Guard) checkVariable(t lexer.Tokens, i int) error {
+	if t[i].Key != "@@" {
 		return nil
 	}
 	name, dotted := "", false
 	if i+1 < len(t) {
-		name = t[i+1].name
+		name = t[i+1].Name
 	}
-	if t.key(i+2) == "." && i+3 < len(t) {
+	if t.Key(i+2) == "." && i+3 < len(t) {
 		switch name {
 		case "GLOBAL", "SESSION", "LOCAL":
-			name = t[i+3].name
+			name = t[i+3].Name
 		default:
 			dotted = true
 		}
 	}
 	if dotted || !g.variables[name] {
-		return refuse("sql.variable", "@@%.40s is not on the list of variables: it may hold what another caller's "+
+		return lexer.Refuse("sql.variable", "@@%.40s is not on the list of variables: it may hold what another caller's "+
 			"statement left, or tell of the server's machine. "+
 			"Leave it out, or look at SHOW GLOBAL VARIABLES", name)
 	}

@@ -1,6 +1,10 @@
 package sqlguard
 
-import "strings"
+import (
+	"strings"
+
+	"hub.internal/services/query/sqlguard/lexer"
+)
 
 // shows are the forms of SHOW. In capitals stand words, [optional] or one|of|several;
 // of is FROM or IN and a table, from the same with a schema if given, filter a LIKE or a
@@ -25,7 +29,7 @@ var shows = [...]string{
 
 // checkShow requires one of the forms of SHOW. The others reveal what other sessions do
 // or did, accounts and rights; a query inside one crashes servers.
-func (g *Guard) checkShow(t tokens) error {
+func (g *Guard) checkShow(t lexer.Tokens) error {
 	for _, form := range shows {
 		m := showMatch{guard: g, tokens: t, next: 1}
 		if m.form(form) {
@@ -34,33 +38,24 @@ func (g *Guard) checkShow(t tokens) error {
 	}
 	what := ""
 	for i := 1; i < min(len(t), 3); i++ {
-		if t[i].key != "" && t[i].name != "" {
-			what += " " + t[i].name
+		if t[i].Key != "" && t[i].Name != "" {
+			what += " " + t[i].Name
 		}
 	}
 	switch {
-	case t.key(2) == "STATUS" && (t.key(1) == "SESSION" || t.key(1) == "LOCAL"):
-		return refuse("sql.show", "SHOW %s STATUS counts what others did in the same session: write SHOW GLOBAL STATUS", t.key(1))
-	case t.find("SELECT") || t.find("WITH"):
-		return refuse("sql.show", "SHOW with a query inside crashes servers: select from information_schema instead")
+	case t.Key(2) == "STATUS" && (t.Key(1) == "SESSION" || t.Key(1) == "LOCAL"):
+		return lexer.Refuse("sql.show", "SHOW %s STATUS counts what others did in the same session: write SHOW GLOBAL STATUS", t.Key(1))
+	case t.Find("SELECT") || t.Find("WITH"):
+		return lexer.Refuse("sql.show", "SHOW with a query inside crashes servers: select from information_schema instead")
 	}
-	return refuse("sql.show", "SHOW%.40s in this form is not on the list: write SHOW [FULL] TABLES, COLUMNS, INDEX, "+
+	return lexer.Refuse("sql.show", "SHOW%.40s in this form is not on the list: write SHOW [FULL] TABLES, COLUMNS, INDEX, "+
 		"CREATE TABLE, CREATE VIEW, TABLE STATUS, DATABASES, VARIABLES, GLOBAL STATUS or COLLATION, with a LIKE or a plain WHERE", what)
-}
-
-func (t tokens) find(key string) bool {
-	for i := range t {
-		if t[i].key == key {
-			return true
-		}
-	}
-	return false
 }
 
 // showMatch holds a SHOW against a form.
 type showMatch struct {
 	guard   *Guard
-	tokens  tokens
+	tokens  lexer.Tokens
 	next    int
 	table   string // the table named, a schema in front left out
 	refusal error  // of the names in a SHOW that matches
@@ -98,7 +93,7 @@ func (m *showMatch) step(step string) bool {
 // word takes one of the words, if it is there.
 func (m *showMatch) word(words string) bool {
 	for word := range strings.SplitSeq(words, "|") {
-		if m.tokens.key(m.next) == word {
+		if m.tokens.Key(m.next) == word {
 			m.next++
 			return true
 		}
@@ -109,20 +104,20 @@ func (m *showMatch) word(words string) bool {
 // name takes a table with or without its schema, or a schema.
 func (m *showMatch) name(isTable bool) bool {
 	t, i := m.tokens, m.next
-	if i >= len(t) || t[i].name == "" {
+	if i >= len(t) || t[i].Name == "" {
 		return false
 	}
 	m.next++
 	if isTable {
-		m.table = t[i].name
-		if t.key(i+1) == "." && i+2 < len(t) && t[i+2].name != "" {
+		m.table = t[i].Name
+		if t.Key(i+1) == "." && i+2 < len(t) && t[i+2].Name != "" {
 			m.table = ""
 			m.next += 2 // the schema is judged as it is everywhere
 		}
 		return true
 	}
-	m.refuse(checkClosed(t[i].name))
-	if m.table != "" && alike(t[i].name, informationSchema) {
+	m.refuse(checkClosed(t[i].Name))
+	if m.table != "" && lexer.Alike(t[i].Name, informationSchema) {
 		m.refuse(m.guard.checkTable(m.table))
 	}
 	return true
@@ -139,7 +134,7 @@ func (m *showMatch) filter() bool {
 	t := m.tokens
 	switch {
 	case m.word("LIKE"):
-		if m.next < len(t) && t[m.next].quoted {
+		if m.next < len(t) && t[m.next].Quoted {
 			m.next++
 			return true
 		}
@@ -147,7 +142,7 @@ func (m *showMatch) filter() bool {
 	case m.word("WHERE"):
 		from := m.next
 		for ; m.next < len(t); m.next++ {
-			if !t.isPlain(m.next) {
+			if !isPlain(t, m.next) {
 				return false
 			}
 		}
@@ -158,35 +153,35 @@ func (m *showMatch) filter() bool {
 
 // isPlain reports whether token i may stand in the WHERE of a SHOW: no query, no call, no
 // variable.
-func (t tokens) isPlain(i int) bool {
-	switch t[i].key {
+func isPlain(t lexer.Tokens, i int) bool {
+	switch t[i].Key {
 	case "SELECT", "WITH", "VALUES", "TABLE", "CASE", "MATCH", "INTERVAL", "ROW", "@", "@@", "{":
 		return false
 	case "AND", "OR", "XOR", "NOT", "IN", "LIKE", "BETWEEN", "REGEXP", "RLIKE", "WHERE", "(", ",":
 		return true
 	}
-	return !t[i].variable && (t[i].name == "" || t.key(i+1) != "(")
+	return !t[i].Variable && (t[i].Name == "" || t.Key(i+1) != "(")
 }
 
 // withoutState is the text of a SHOW as it is to run, without what the session remembers
 // of the callers before: SHOW STATUS is of the server, and SHOW VARIABLES leaves out the
 // variables that statements change by themselves.
-func (t tokens) withoutState(text string) string {
+func withoutState(t lexer.Tokens, text string) string {
 	switch {
-	case t.key(1) == "STATUS":
-		return text[:t[1].start] + "GLOBAL " + text[t[1].start:]
-	case t.key(1) == "VARIABLES", t.key(2) == "VARIABLES" && t.key(1) != "GLOBAL":
+	case t.Key(1) == "STATUS":
+		return text[:t[1].Start] + "GLOBAL " + text[t[1].Start:]
+	case t.Key(1) == "VARIABLES", t.Key(2) == "VARIABLES" && t.Key(1) != "GLOBAL":
 		// A new line, because the text may end in a line comment.
 		const others = "Variable_name NOT IN (" + stateVariables + ")"
 		i := 2
-		for i < len(t) && t.key(i) != "LIKE" && t.key(i) != "WHERE" {
+		for i < len(t) && t.Key(i) != "LIKE" && t.Key(i) != "WHERE" {
 			i++
 		}
-		switch t.key(i) {
+		switch t.Key(i) {
 		case "LIKE":
-			return text[:t[i].start] + "WHERE Variable_name " + text[t[i].start:] + "\nAND " + others
+			return text[:t[i].Start] + "WHERE Variable_name " + text[t[i].Start:] + "\nAND " + others
 		case "WHERE":
-			return text[:t[i].end] + " (" + text[t[i].end:] + "\n) AND " + others
+			return text[:t[i].End] + " (" + text[t[i].End:] + "\n) AND " + others
 		}
 		return text + "\nWHERE " + others
 	}

@@ -48,9 +48,9 @@ var whyRE = regexp.MustCompile(`^\[([^]]*)\] (?:(sql\.\w+): )?`)
 
 var harmRE = regexp.MustCompile(`crashes (MariaDB )?10\.|outlives KILL|takes? all memory`)
 
-// samples reads the case tables: cases-memory.tsv is what makes a server take memory, and what does not although it looks alike; cases-sql.tsv is the corpus that the guard was made for;
-// cases-more.tsv, with what crashed a server, and cases-ordinary.tsv, what agents write,
-// are this package's own.
+// samples reads the case tables: cases-memory.tsv is what makes a server take memory, and what does not although it
+// looks alike; cases-sql.tsv is the corpus that the guard was made for; cases-more.tsv, with what crashed a server, and
+// cases-ordinary.tsv, what agents write, are this package's own.
 func samples(t testing.TB) []sample {
 	t.Helper()
 	var all []sample
@@ -106,7 +106,8 @@ var rules = map[string]string{
 	"R064": "sql.lock", "R067": "sql.lock", "R069": "sql.lock", "R071": "sql.function", "R080": "sql.comment",
 	"R083": "sql.comment", "R152": "sql.explain", "R154": "sql.explain", "R156": "sql.sequence", "R157": "sql.function",
 	"R159": "sql.function", "R175": "sql.write", "R178": "sql.into", "R180": "sql.empty", "R184": "sql.unterminated",
-	"R187": "sql.control", "R188": "sql.semicolon", "R189": "sql.parentheses", "R190": "sql.parentheses", "R193": "sql.head", "R194": "sql.head",
+	"R187": "sql.control", "R188": "sql.semicolon", "R189": "sql.parentheses", "R190": "sql.parentheses", "R193": "sql.head",
+	"R194": "sql.head",
 	"R196": "sql.encoding", "R197": "sql.length",
 }
 
@@ -168,7 +169,8 @@ func TestParseInvalidUTF8(t *testing.T) {
 // A message must not grow with the text.
 func TestRefusalIsShort(t *testing.T) {
 	long := strings.Repeat("x", 7000)
-	for _, text := range []string{long, "SELECT $" + long + "$", "SELECT " + long + "_POS_WAIT(1)", "SELECT spider_" + long + "(1)", "SELECT é" + long + "(1)"} {
+	for _, text := range []string{long, "SELECT $" + long + "$", "SELECT " + long + "_POS_WAIT(1)", "SELECT spider_" + long + "(1)",
+		"SELECT é" + long + "(1)"} {
 		if _, err := guard.Parse(text); err == nil || len(err.Error()) > 250 {
 			t.Errorf("Parse(%.20q...): %.300v", text, err)
 		}
@@ -261,7 +263,8 @@ func rewrite(t *rapid.T, pieces []string) string {
 	for i, piece := range pieces {
 		if i%2 == 1 {
 			if wordRE.MatchString(piece) {
-				piece = rapid.SampledFrom([]string{piece, strings.ToLower(piece), strings.ToUpper(piece), piece[:1] + strings.ToLower(piece[1:])}).Draw(t, "case")
+				piece = rapid.SampledFrom([]string{piece, strings.ToLower(piece), strings.ToUpper(piece), piece[:1] +
+					strings.ToLower(piece[1:])}).Draw(t, "case")
 			}
 			b.WriteString(piece)
 			continue

@@ -1,6 +1,6 @@
 // Package body reads a mail body as its recipient will, when pkg/markup has taken out of it what
 // could hide or move text: what is said, where each link really leads, what a look at the page
-// does not tell, and how much room it takes. It judges nothing and fetches nothing.
+// does not tell, and about how large it is. It judges nothing and fetches nothing.
 package body
 
 import (
@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/net/html"
 
-	"hub.internal/pkg/markup"
 	"hub.internal/pkg/markup/prose"
 	"hub.internal/pkg/text"
 )
@@ -19,21 +18,13 @@ type View struct {
 	Text string
 	// Links are the addresses that the body can lead to, in order, each once.
 	Links []Link
-	// Told is what somebody who looks at the body may miss.
-	Told []Told
-	// Pictures are those elsewhere, in order. They are described where they stand, so that nobody misses them; Told has
+	// Warnings are what somebody who looks at the body may miss.
+	Warnings []Warning
+	// Pictures are those elsewhere, in order. They are described where they stand, so that nobody misses them; Warnings have
 	// something of them where they are all that there is.
 	Pictures []Picture
-	// Room is the height in CSS pixels that the body needs at most in a window of Narrow, and
-	// of Wide. It is 0 when the body may be wider than such a window, or higher than any.
-	Room [2]int
+	Size     Size
 }
-
-// The widths of windows that a body is laid out for, in CSS pixels.
-const (
-	Narrow = 280
-	Wide   = 480
-)
 
 // Link is an address in a body.
 type Link struct {
@@ -48,43 +39,41 @@ type Link struct {
 	Misleading bool
 }
 
-// Told is a part of a body and why a look at it does not tell it.
-type Told struct {
+// Warning is a part of a body and why a look at it does not tell it.
+type Warning struct {
 	Text, Reason string
 }
 
 // Flagged tells that somebody has to judge the body by itself: a look at it does not tell all.
 func (v View) Flagged() bool {
-	for _, l := range v.Links {
-		if l.Misleading {
-			return true
-		}
-	}
-	return len(v.Told) > 0
+	return v.Misleading() > 0 || len(v.Warnings) > 0
 }
 
-// Page is how the page around an HTML body sets it.
-type Page struct {
-	Color, Background markup.Color
-	// FontSize and Margin are in CSS pixels, LineHeight is by the size of the font.
-	FontSize, Margin, LineHeight float64
+// Misleading is how many links name another host than they lead to.
+func (v View) Misleading() int {
+	n := 0
+	for _, l := range v.Links {
+		if l.Misleading {
+			n++
+		}
+	}
+	return n
 }
 
 // Read reads plain text, or HTML that markup.Mail has let stay. The time is linear in its length.
-func Read(text string, isHTML bool, page Page) View {
+func Read(text string, isHTML bool) View {
 	r := &reader{seen: map[[2]string]bool{}}
 	if !isHTML {
 		r.linksIn(text)
 		r.view.Text = text
-		plain := setting{size: page.FontSize, line: page.LineHeight, pre: true}
-		r.view.Room = room(&html.Node{Type: html.TextNode, Data: text}, plain, page.Margin)
+		r.view.Size = sizeOf(&html.Node{Type: html.TextNode, Data: text}, true)
 		return r.view
 	}
 	root, err := html.ParseWithOptions(strings.NewReader("<!doctype html>"+text), html.ParseOptionEnableScripting(false))
 	if err != nil { // nested too deep, which markup lets nothing be
-		return Read(text, false, page)
+		return Read(text, false)
 	}
-	r.looks = []look{{color: page.Color, back: page.Background}}
+	r.looks = []look{pageLook}
 	r.view.Text = prose.Write(root, r)
 	switch {
 	case r.words: // there is something to judge
@@ -94,7 +83,7 @@ func Read(text string, isHTML bool, page Page) View {
 		r.tell("", "nothing in it can be read")
 	}
 	r.report()
-	r.view.Room = room(root, setting{size: page.FontSize, line: page.LineHeight}, page.Margin)
+	r.view.Size = sizeOf(root, false)
 	return r.view
 }
 

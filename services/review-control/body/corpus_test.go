@@ -33,13 +33,10 @@ func corpus(t testing.TB, name string) map[string]string {
 	return list
 }
 
-// mailPage is the page around a mail.
-var mailPage = Page{Color: markup.Color{R: 0x1b, G: 0x1b, B: 0x1b}, Background: markup.Color{R: 255, G: 255, B: 255}, FontSize: markup.MailFontSize, Margin: 16, LineHeight: 1.5}
-
 // read is a body as a reviewer and its recipient get it.
 func read(text string) (clean string, removed []markup.Removed, v View) {
 	clean, removed = markup.Mail().Clean(text)
-	return clean, removed, Read(clean, true, mailPage)
+	return clean, removed, Read(clean, true)
 }
 
 // TestNothingIsTolerated holds every known way to hide or move text, to show another one, or to
@@ -61,8 +58,9 @@ func TestNothingIsTolerated(t *testing.T) {
 	// What is told by the reader, and not taken out, is what an allow-list cannot judge.
 	for name, text := range corpus(t, "hidden.tsv") {
 		_, removed, v := read(text)
-		for _, x := range v.Told {
-			if len(removed) == 0 && !strings.HasPrefix(x.Reason, "text of color") && !strings.HasPrefix(x.Reason, "all that it says is in pictures") {
+		for _, x := range v.Warnings {
+			if len(removed) == 0 && !strings.HasPrefix(x.Reason, "text of color") &&
+				!strings.HasPrefix(x.Reason, "all that it says is in pictures") {
 				t.Errorf("%s: %+v", name, x)
 			}
 		}
@@ -76,7 +74,7 @@ func TestUsualMailsStay(t *testing.T) {
 		if bare, _ := markup.Text(text); strings.Contains(bare, ">text<") && !strings.Contains(v.Text, "text") {
 			t.Errorf("%s: of %s is left %s", name, text, clean)
 		}
-		if v.Flagged() || v.Room[0] == 0 {
+		if v.Flagged() || v.Size.Width > Desk {
 			t.Errorf("%s: %+v is told of %s", name, v, clean)
 		}
 		harmless(t, name, text)
@@ -86,7 +84,8 @@ func TestUsualMailsStay(t *testing.T) {
 // harmless fails when something of a text is left that could do harm, in whatever it stands.
 func harmless(t *testing.T, name, text string) {
 	t.Helper()
-	for _, form := range []string{text, "<div>before " + text + " after</div>", "<table><tr><td>" + text, "<p title='" + text + "'>", "<svg>" + text, "<!--" + text, "<pre>" + text, "<a href=https://a.example>" + text} {
+	for _, form := range []string{text, "<div>before " + text + " after</div>", "<table><tr><td>" + text, "<p title='" + text + "'>",
+		"<svg>" + text, "<!--" + text, "<pre>" + text, "<a href=https://a.example>" + text} {
 		clean, _ := markup.Mail().Clean(form)
 		if problem := markuptest.Harm(clean); problem != "" {
 			t.Errorf("%s: %s\nbody: %q\nleft: %q", name, problem, form, clean)

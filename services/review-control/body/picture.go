@@ -58,19 +58,17 @@ func (p Picture) says() string {
 // leastBox is the width in pixels below which the line does not keep to that of its picture.
 const leastBox = 80
 
-// boxStyle is how the line looks, whatever the mail around it does; line and padding are those of lineBox.
+// boxStyle is how the line looks, whatever the mail around it does.
 const boxStyle = "display:inline-block;box-sizing:border-box;max-width:100%;padding:4px 8px;border:1px dashed #6b6b6b;" +
 	"background-color:#f2f2f2;color:#333333;font:normal 13px/18px Arial,Helvetica,sans-serif;text-align:left;" +
 	"white-space:normal;vertical-align:top;overflow-wrap:anywhere"
-
-// The font, the line and the padding with the border of the line that stands for a picture, in CSS pixels.
-const lineFont, lineHeight, linePadding = 13, 18, 10
 
 // box is the line in the place that the picture would take.
 func (p Picture) box() string {
 	style := boxStyle
 	if w, ok := lengthOf(unit(p.Width), leastBox); ok && w >= leastBox {
-		style += ";width:" + unit(p.Width)
+		// In a function, so that a table does not grow to hold it: a picture would shrink there.
+		style += ";width:min(" + unit(p.Width) + ",100%)"
 	}
 	if _, ok := lengthOf(unit(p.Height), 0); ok {
 		style += ";min-height:" + unit(p.Height)

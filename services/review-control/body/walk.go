@@ -44,12 +44,12 @@ func (r *reader) tell(text, reason string) {
 
 // report lists what is told, each once.
 func (r *reader) report() {
-	seen := map[Told]bool{}
+	seen := map[Warning]bool{}
 	for _, c := range r.told {
-		t := Told{fold(c.text.String()), c.reason}
+		t := Warning{fold(c.text.String()), c.reason}
 		if !seen[t] {
 			seen[t] = true
-			r.view.Told = append(r.view.Told, t)
+			r.view.Warnings = append(r.view.Warnings, t)
 		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/suppression"
 )
 
 //go:embed pages/*.html assets
@@ -25,12 +26,13 @@ var files embed.FS
 // Console is review-control's pages: drafts for reviewers, the suppression list for
 // administrators, and the page on which a recipient unsubscribes.
 type Console struct {
-	service *reviewcontrol.Service
-	site    *web.Site
+	service    *reviewcontrol.Service
+	suppressed *suppression.List
+	site       *web.Site
 }
 
 // New returns the pages.
-func New(s *reviewcontrol.Service, keys *caller.Keys, logger *slog.Logger) (*Console, error) {
+func New(s *reviewcontrol.Service, list *suppression.List, keys *caller.Keys, logger *slog.Logger) (*Console, error) {
 	site, err := web.New(web.Options{
 		Service: "review-control", Files: files, Keys: keys, Logger: logger,
 		Funcs: template.FuncMap{"state": state, "add": func(a, b int) int { return a + b }, "instant": instant, "clock": clock},
@@ -38,7 +40,7 @@ func New(s *reviewcontrol.Service, keys *caller.Keys, logger *slog.Logger) (*Con
 	if err != nil {
 		return nil, err
 	}
-	return &Console{s, site}, nil
+	return &Console{s, list, site}, nil
 }
 
 // Routes are the parts of the console that are review-control's.
@@ -74,7 +76,7 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "POST /admin/suppressions", web.Role(admin), by(c.suppress))
 	c.site.Handle(mux, "GET /admin/suppressions/remove", web.Role(admin), by(c.removal))
 	c.site.Handle(mux, "POST /admin/suppressions/remove", web.Role(admin), by(c.unsuppress))
-	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", web.Role(admin), reviewcontrol.MaxImport+formOverhead, by(c.startImport))
+	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", web.Role(admin), suppression.MaxImport+formOverhead, by(c.startImport))
 	// Where a refused import leaves the browser, for whoever opens that address again.
 	c.site.Handle(mux, "GET /admin/suppressions/imports", web.Role(admin), func(w http.ResponseWriter, r *http.Request) error {
 		return web.Go(w, r, "/admin/suppressions")

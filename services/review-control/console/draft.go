@@ -10,6 +10,7 @@ import (
 
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/mailer"
 	"hub.internal/services/review-control/triage"
 )
 
@@ -21,7 +22,7 @@ const targetsOnPage, rowsAbove = 50, 5
 type draftPage struct {
 	Draft reviewcontrol.Draft
 	// From is whom recipients see the mails come from.
-	From  reviewcontrol.Address
+	From  mailer.Address
 	Bars  bars
 	Query targetQuery
 	Rows  []row
@@ -134,7 +135,7 @@ func (c *Console) draftPage(r *http.Request, by reviewcontrol.Reviewer, id revie
 		return draftPage{}, err
 	}
 	p := draftPage{
-		Draft: d, From: c.service.From(reviewcontrol.Address{Name: d.SenderName, Email: d.SenderEmail}), Bars: barsOf(d.Status, d.Counts),
+		Draft: d, From: c.service.From(mailer.Address{Name: d.SenderName, Email: d.SenderEmail}), Bars: barsOf(d.Status, d.Counts),
 		Query: q, Mine: d.Maker.Is(by), Cancels: d.MayCancel() == nil, Inspected: d.TargetCount,
 		Pager: web.Pager{Label: "More targets", Key: "n"},
 	}
@@ -372,7 +373,7 @@ func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQu
 		if link.Flag = f; q.Flag == f { // whoever chooses it again takes it away
 			link.Flag = 0
 		}
-		flags = append(flags, web.Choice{Text: flagBadge(f).Text, Href: link.page(d.ID), Active: q.Flag == f, Count: tally.Flags[f]})
+		flags = append(flags, web.Choice{Text: flagBadges[f].Text, Href: link.page(d.ID), Active: q.Flag == f, Count: tally.Flags[f]})
 	}
 	if len(list) < 2 && q.Variant == 0 {
 		return choices, flags, nil, nil

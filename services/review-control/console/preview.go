@@ -9,11 +9,13 @@ import (
 
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/body"
 )
 
-// previewPolicy keeps a mail from running, loading and submitting anything, whatever it holds.
-const previewPolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; " +
-	"form-action 'none'; frame-ancestors 'self'"
+// previewPolicy keeps a mail from running, loading and submitting anything, whatever it holds. Its origin is that of the
+// console, so that the page around it can measure it: that is why no script may ever run in it (DESIGN.md).
+const previewPolicy = "sandbox allow-same-origin; default-src 'none'; script-src 'none'; style-src 'unsafe-inline'; img-src data:; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
 // framed is a page that another of ours may show in a sandboxed frame, its errors included.
 func framed(h web.Handler) web.Handler {
@@ -42,13 +44,13 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontro
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	hash, content := t.Rendering.Hash(), t.Rendering.Shown()
 	if content == "" {
-		content = reviewcontrol.Document(`<pre style="margin:0;font:inherit;white-space:pre-wrap">` +
+		content = body.Document(`<pre style="margin:0;font:inherit;white-space:pre-wrap">` +
 			html.EscapeString(t.Rendering.Text) + `</pre>`)
 	}
 	status := http.StatusOK
 	if of := r.URL.Query().Get("of"); of != "" && of != hash {
 		status = http.StatusConflict
-		content = reviewcontrol.Document("<p><strong>This mail has changed since the page was opened. Reload the page.</strong></p>")
+		content = body.Document("<p><strong>This mail has changed since the page was opened. Reload the page.</strong></p>")
 	} else {
 		http.SetCookie(w, shownCookie(r, hash))
 		openedBy(r, id).add(w, r, index, hash)

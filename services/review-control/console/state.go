@@ -7,6 +7,7 @@ import (
 
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/suppression"
 	"hub.internal/services/review-control/triage"
 )
 
@@ -47,11 +48,11 @@ func state(of any) web.Badge {
 		return web.Badge{Kind: "warn", Text: "Suppressed"}
 	case reviewcontrol.Unknown:
 		return web.Badge{Kind: "warn", Text: "Unknown"}
-	case reviewcontrol.ImportWaiting:
+	case suppression.ImportWaiting:
 		return web.Badge{Kind: "", Text: "Waiting"}
-	case reviewcontrol.ImportRunning:
+	case suppression.ImportRunning:
 		return web.Badge{Kind: "info", Text: "Running"}
-	case reviewcontrol.ImportDone:
+	case suppression.ImportDone:
 		return web.Badge{Kind: "good", Text: "Done"}
 	}
 	return web.Badge{Kind: "", Text: "Unknown"}
@@ -69,31 +70,21 @@ type flagged struct {
 func flaggedOf(f triage.Flag) (list []flagged) {
 	for _, one := range f.Each() {
 		says := one.Says()
-		list = append(list, flagged{one.Name(), flagBadge(one), strings.ToUpper(says[:1]) + says[1:] + "."})
+		list = append(list, flagged{one.Name(), flagBadges[one], strings.ToUpper(says[:1]) + says[1:] + "."})
 	}
 	return list
 }
 
-func flagBadge(f triage.Flag) web.Badge {
-	switch f {
-	case triage.Misleading:
-		return web.Badge{Kind: "bad", Text: "Misleading link"}
-	case triage.Suppressed:
-		return web.Badge{Kind: "bad", Text: "Suppressed since"}
-	case triage.Told:
-		return web.Badge{Kind: "warn", Text: "Look closely"}
-	case triage.PromptLike:
-		return web.Badge{Kind: "warn", Text: "Prompt-like text"}
-	case triage.Outside:
-		return web.Badge{Kind: "warn", Text: "Not in the segment"}
-	case triage.Duplicate:
-		return web.Badge{Kind: "warn", Text: "Address twice"}
-	case triage.Removed:
-		return web.Badge{Kind: "warn", Text: "Markup taken out"}
-	case triage.Large:
-		return web.Badge{Kind: "", Text: "Long or wide"}
-	}
-	return web.Badge{Kind: "", Text: "Unknown"}
+// flagBadges name the flags, by how grave they are.
+var flagBadges = map[triage.Flag]web.Badge{
+	triage.Misleading: {Kind: "bad", Text: "Misleading link"},
+	triage.Suppressed: {Kind: "bad", Text: "Suppressed since"},
+	triage.Warned:     {Kind: "warn", Text: "Look closely"},
+	triage.PromptLike: {Kind: "warn", Text: "Prompt-like text"},
+	triage.Outside:    {Kind: "warn", Text: "Not in the segment"},
+	triage.Duplicate:  {Kind: "warn", Text: "Address twice"},
+	triage.Removed:    {Kind: "warn", Text: "Markup taken out"},
+	triage.Large:      {Kind: "", Text: "Long or wide"},
 }
 
 // reasons are those to choose from when a mail is rejected.

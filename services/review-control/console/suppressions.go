@@ -11,6 +11,7 @@ import (
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/suppression"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 )
 
 type suppressionsPage struct {
-	List                []reviewcontrol.Suppression
+	List                []suppression.Entry
 	Search              string
 	Pager               web.Pager
 	Email, Reason       web.Field
@@ -33,13 +34,13 @@ func (p *suppressionsPage) forms() {
 	p.Email = web.Field{
 		Name: "email", Label: "E-mail", Type: "email", Required: true, MaxLength: maxEmail, Autocomplete: "off", Placeholder: "name@example.com",
 	}
-	p.Reason = web.Field{Name: "reason", Label: "Reason", MaxLength: reviewcontrol.MaxNote, Autocomplete: "off"}
+	p.Reason = web.Field{Name: "reason", Label: "Reason", MaxLength: suppression.MaxReason, Autocomplete: "off"}
 	p.File = web.Field{
 		Name: "file", Label: "CSV file", Type: "file", Required: true, Accept: ".csv,.txt,text/csv,text/plain",
-		Hint: "Up to " + web.Size(reviewcontrol.MaxImport) + ". One address a line, or columns named email and reason.",
+		Hint: "Up to " + web.Size(suppression.MaxImport) + ". One address a line, or columns named email and reason.",
 	}
 	p.DefaultReason = web.Field{
-		Name: "default_reason", Label: "Reason for lines without one", MaxLength: reviewcontrol.MaxNote, Autocomplete: "off",
+		Name: "default_reason", Label: "Reason for lines without one", MaxLength: suppression.MaxReason, Autocomplete: "off",
 	}
 }
 
@@ -53,7 +54,7 @@ func (c *Console) renderSuppressions(w http.ResponseWriter, r *http.Request, sta
 	q := r.URL.Query()
 	p.Search = text.Head(text.Storable(strings.TrimSpace(q.Get("q"))), maxEmail)
 	after := text.Head(text.Storable(q.Get("after")), 2*maxEmail)
-	list, next, err := c.service.Suppressions(r.Context(), p.Search, after, web.RowsOnPage)
+	list, next, err := c.suppressed.Entries(r.Context(), p.Search, after, web.RowsOnPage)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func (c *Console) renderSuppressions(w http.ResponseWriter, r *http.Request, sta
 	if next != "" {
 		p.Pager.Next = web.Link{Text: "Next page", Href: address(next)}
 	}
-	imports, err := c.service.Imports(r.Context(), importsOnPage)
+	imports, err := c.suppressed.Imports(r.Context(), importsOnPage)
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func (c *Console) suppress(w http.ResponseWriter, r *http.Request, by reviewcont
 	var p suppressionsPage
 	p.forms()
 	p.Email.Value, p.Reason.Value = form.Get("email"), form.Get("reason")
-	added, err := c.service.Suppress(r.Context(), by, email, p.Reason.Value)
+	added, err := c.suppressed.Add(r.Context(), by.Email, email, p.Reason.Value)
 	if rest, marked := web.Mark(err, &p.Email, &p.Reason); marked {
 		p.Problem = rest
 		return c.renderSuppressions(w, r, http.StatusUnprocessableEntity, p)
@@ -119,7 +120,7 @@ func (c *Console) removal(w http.ResponseWriter, r *http.Request, _ reviewcontro
 
 func removalReason() web.Field {
 	return web.Field{
-		Name: "reason", Label: "Reason", Type: "textarea", Rows: 3, Required: true, MaxLength: reviewcontrol.MaxNote, Autofocus: true,
+		Name: "reason", Label: "Reason", Type: "textarea", Rows: 3, Required: true, MaxLength: suppression.MaxReason, Autofocus: true,
 		Hint: "It is kept in the audit log.",
 	}
 }
@@ -140,7 +141,7 @@ func (c *Console) renderRemoval(w http.ResponseWriter, r *http.Request, status i
 			ask.Facts = append(ask.Facts, f)
 		}
 	}
-	if entry.Source == reviewcontrol.FromUnsubscribe {
+	if entry.Source == suppression.FromUnsubscribe {
 		ask.Warning = "This person unsubscribed. Remove the address only if they asked for mails again."
 	}
 	return c.site.Confirm(w, r, web.Page{
@@ -149,18 +150,18 @@ func (c *Console) renderRemoval(w http.ResponseWriter, r *http.Request, status i
 }
 
 // entry finds the entry of an address.
-func (c *Console) entry(r *http.Request, email string) (reviewcontrol.Suppression, error) {
+func (c *Console) entry(r *http.Request, email string) (suppression.Entry, error) {
 	missing := fault.New(fault.NotFound, "%s is not on the suppression list.", text.Shown(email, maxEmail))
 	if email == "" || strings.HasPrefix(email, "@") {
-		return reviewcontrol.Suppression{}, missing
+		return suppression.Entry{}, missing
 	}
 	// An address may be the start of others; it comes before them.
-	list, _, err := c.service.Suppressions(r.Context(), email, "", 1)
+	list, _, err := c.suppressed.Entries(r.Context(), email, "", 1)
 	if err != nil {
-		return reviewcontrol.Suppression{}, err
+		return suppression.Entry{}, err
 	}
-	if len(list) == 0 || reviewcontrol.EmailKey(list[0].Email) != reviewcontrol.EmailKey(email) {
-		return reviewcontrol.Suppression{}, missing
+	if len(list) == 0 || suppression.Key(list[0].Email) != suppression.Key(email) {
+		return suppression.Entry{}, missing
 	}
 	return list[0], nil
 }
@@ -172,7 +173,7 @@ func (c *Console) unsuppress(w http.ResponseWriter, r *http.Request, by reviewco
 	}
 	email, reason := form.Get("email"), removalReason()
 	reason.Value = form.Get("reason")
-	err = c.service.Unsuppress(r.Context(), by, email, reason.Value)
+	err = c.suppressed.Remove(r.Context(), by.Email, email, reason.Value)
 	if rest, marked := web.Mark(err, &reason); marked {
 		if reason.Error == "" {
 			reason.Error = rest
@@ -198,18 +199,18 @@ const (
 
 // importRow is an import with its bar.
 type importRow struct {
-	reviewcontrol.Import
+	suppression.Import
 	Bar web.Bar
 	// Runs tells that it goes on by itself.
 	Runs bool
 }
 
-func rowOf(in reviewcontrol.Import) importRow {
+func rowOf(in suppression.Import) importRow {
 	bar := web.Bar{
 		Total: max(in.Lines, in.Done), Label: web.Number(in.Done) + " of " + web.Number(in.Lines) + " entries read",
 		Parts: []web.Part{{Kind: "good", Count: in.Added}, {Kind: "info", Count: in.Known}, {Kind: "bad", Count: in.Bad}},
 	}
-	return importRow{in, bar, in.Status == reviewcontrol.ImportWaiting || in.Status == reviewcontrol.ImportRunning}
+	return importRow{in, bar, in.Status == suppression.ImportWaiting || in.Status == suppression.ImportRunning}
 }
 
 func (c *Console) startImport(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer) error {
@@ -217,8 +218,8 @@ func (c *Console) startImport(w http.ResponseWriter, r *http.Request, by reviewc
 	p.forms()
 	file, form, err := web.Upload(r, "file")
 	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) || len(file.Data) > reviewcontrol.MaxImport {
-		p.File.Error = "The file is larger than " + web.Size(reviewcontrol.MaxImport) + ". Split it."
+	if errors.As(err, &tooLarge) || len(file.Data) > suppression.MaxImport {
+		p.File.Error = "The file is larger than " + web.Size(suppression.MaxImport) + ". Split it."
 		return c.renderSuppressions(w, r, http.StatusRequestEntityTooLarge, p)
 	} else if err != nil {
 		return err
@@ -228,7 +229,7 @@ func (c *Console) startImport(w http.ResponseWriter, r *http.Request, by reviewc
 		p.File.Error = "Choose a file that is not empty."
 		return c.renderSuppressions(w, r, http.StatusUnprocessableEntity, p)
 	}
-	in, err := c.service.StartImport(r.Context(), by, file.Name, p.DefaultReason.Value, file.Data)
+	in, err := c.suppressed.StartImport(r.Context(), by.Email, file.Name, p.DefaultReason.Value, file.Data)
 	if rest, marked := web.Mark(err, &p.File, &p.DefaultReason); marked {
 		p.Problem = rest
 		return c.renderSuppressions(w, r, http.StatusUnprocessableEntity, p)
@@ -241,26 +242,26 @@ func (c *Console) startImport(w http.ResponseWriter, r *http.Request, by reviewc
 
 type importPage struct {
 	importRow
-	BadLines []reviewcontrol.BadLine
+	BadLines []suppression.BadLine
 	Pager    web.Pager
 }
 
 // Kept is how many bad lines there are to see.
-func (p importPage) Kept() int { return min(p.Bad, reviewcontrol.MaxBadLines) }
+func (p importPage) Kept() int { return min(p.Bad, suppression.MaxBadLines) }
 
 func (c *Console) importPage(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer) error {
 	id, err := pathID(r, "import")
 	if err != nil {
 		return err
 	}
-	in, err := c.service.Import(r.Context(), id)
+	in, err := c.suppressed.Import(r.Context(), id)
 	if err != nil {
 		return err
 	}
 	p := importPage{importRow: rowOf(in)}
 	after, _ := strconv.Atoi(r.URL.Query().Get("after"))
 	if in.Bad > 0 {
-		if p.BadLines, err = c.service.BadLines(r.Context(), id, max(after, 0), badLinesOnPage+1); err != nil {
+		if p.BadLines, err = c.suppressed.BadLines(r.Context(), id, max(after, 0), badLinesOnPage+1); err != nil {
 			return err
 		}
 	}

@@ -64,12 +64,6 @@ func (c card) Outdated() bool {
 	return c.Decision.Choice == reviewcontrol.Approve && c.Delivery.State == reviewcontrol.NotDue && c.Decision.Hash != c.Hash()
 }
 
-// Frames are the classes of the preview: its height in a wide window and in a narrow one.
-func (c card) Frames() string {
-	narrow, wide := c.Rendering.Frames()
-	return fmt.Sprintf("w%d n%d", wide, narrow)
-}
-
 // Size is that of what is read first, in bytes.
 func (c card) Size() int { return max(len(c.Rendering.HTML), len(c.Rendering.Text)) }
 

@@ -16,14 +16,14 @@ type unsubscribePage struct {
 }
 
 func (c *Console) unsubscribePage(w http.ResponseWriter, r *http.Request) error {
-	email, done, err := c.service.Unsubscription(r.Context(), r.PathValue("token"))
+	email, done, err := c.suppressed.Unsubscription(r.Context(), r.PathValue("token"))
 	return c.renderUnsubscribe(w, r, email, done, err)
 }
 
 // unsubscribe takes the button's form and the one-click request of RFC 8058 alike. The
 // latter comes from a mail program's server, without a session, and gets no redirect.
 func (c *Console) unsubscribe(w http.ResponseWriter, r *http.Request) error {
-	email, err := c.service.Unsubscribe(r.Context(), r.PathValue("token"))
+	email, err := c.suppressed.Unsubscribe(r.Context(), r.PathValue("token"))
 	return c.renderUnsubscribe(w, r, email, true, err)
 }
 

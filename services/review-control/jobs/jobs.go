@@ -9,6 +9,7 @@ import (
 	"hub.internal/pkg/jobs"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/postgres"
+	"hub.internal/services/review-control/suppression"
 )
 
 const (
@@ -21,7 +22,7 @@ const (
 )
 
 // Runner runs review-control's jobs; workers is how many mails are handed over at once.
-func Runner(service *reviewcontrol.Service, store *postgres.Store, workers int) jobs.Runner {
+func Runner(service *reviewcontrol.Service, list *suppression.List, store *postgres.Store, workers int) jobs.Runner {
 	var r jobs.Runner
 	r.Kinds = []jobs.Kind{
 		jobs.On(func(ctx context.Context, j postgres.CompleteQueue) error {
@@ -38,7 +39,7 @@ func Runner(service *reviewcontrol.Service, store *postgres.Store, workers int) 
 		jobs.On(func(ctx context.Context, j postgres.SyncDraft) error { return service.Sync(ctx, j.DraftID) }),
 		jobs.On(func(ctx context.Context, j postgres.Deliver) error { return deliver(ctx, service, j) },
 			jobs.Abandoned(func(ctx context.Context, j postgres.Deliver) error { return service.Abandon(ctx, j.DraftID, j.Index) })),
-		jobs.On(func(ctx context.Context, j postgres.ReadImport) error { return service.RunImport(ctx, j.ImportID) },
+		jobs.On(func(ctx context.Context, j postgres.ReadImport) error { return list.RunImport(ctx, j.ImportID) },
 			jobs.Within[postgres.ReadImport](importTakes)),
 		jobs.On(func(ctx context.Context, _ postgres.AddMissing) error { return store.AddMissingJobs(ctx) }),
 	}

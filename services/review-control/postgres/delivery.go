@@ -7,9 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"hub.internal/pkg/fault"
 	"hub.internal/pkg/jobs"
-	"hub.internal/pkg/postgres"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
@@ -79,18 +77,4 @@ func (s *Store) Turn(ctx context.Context, id reviewcontrol.ID, index int, now ti
 		return err
 	})
 	return at, due && err == nil, err
-}
-
-// TokenTarget returns whose mail a token was in, and the draft of it.
-func (s *Store) TokenTarget(ctx context.Context, token []byte) (id reviewcontrol.ID, t reviewcontrol.Target, err error) {
-	type found struct {
-		DraftID reviewcontrol.ID
-		reviewcontrol.Target
-	}
-	row, err := postgres.One(ctx, s.pool, pgx.RowToStructByNameLax[found], `SELECT draft_id, position AS index, external_id, to_email, to_name,
-		unsubscribe_token AS token FROM review_control.targets WHERE unsubscribe_token = $1`, token)
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = fault.New(fault.NotFound, "This link is not valid. Use the one in the mail, whole.")
-	}
-	return row.DraftID, row.Target, explain(err)
 }

@@ -14,6 +14,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/mailer"
 )
 
 // Intend keeps that a draft is about to be queued.
@@ -108,7 +109,7 @@ type intentRow struct {
 
 func (r intentRow) intent() (reviewcontrol.Intent, error) {
 	in := reviewcontrol.Intent{DraftID: r.DraftID, TargetCount: r.TargetCount, QueuedAt: r.QueuedAt, Actor: r.Actor, Note: r.Note,
-		Maker: r.Maker, Sender: reviewcontrol.Address{Name: r.SenderName, Email: r.SenderEmail},
+		Maker: r.Maker, Sender: mailer.Address{Name: r.SenderName, Email: r.SenderEmail},
 		Key: write.Key{Principal: r.CredentialID, Operation: r.Tool, Key: r.Key}, InputHash: r.InputHash}
 	copy(in.Key.Fingerprint[:], r.Fingerprint)
 	return in, json.Unmarshal(r.Caller, &in.Caller)

@@ -10,10 +10,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"hub.internal/pkg/audit"
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/text"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/mailer"
 	"hub.internal/services/review-control/triage"
 )
 
@@ -51,7 +51,7 @@ type reviewRow struct {
 
 func (r reviewRow) review() reviewcontrol.Review {
 	r.Review.Counts, r.Review.Maker = r.Counts, r.Maker
-	r.Sender = reviewcontrol.Address{Name: r.SenderName, Email: r.SenderEmail}
+	r.Sender = mailer.Address{Name: r.SenderName, Email: r.SenderEmail}
 	return r.Review
 }
 
@@ -254,57 +254,6 @@ func (s *Store) History(ctx context.Context, id reviewcontrol.ID, index int) ([]
 		FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, int64(id), int64(index))
 }
 
-// Update locks a review, hands it over with the targets of the indexes, and commits what
-// the function changes of them, with the jobs that follow.
-func (s *Store) Update(ctx context.Context, id reviewcontrol.ID, indexes []int,
-	change func(*reviewcontrol.Unit) error) (reviewcontrol.Review, error) {
-	return s.update(ctx, id, change, func(tx pgx.Tx, u *reviewcontrol.Unit) error {
-		if len(indexes) == 0 {
-			return nil
-		}
-		var err error
-		u.Targets, err = targets(ctx, tx, lockTargets, int64(id), numbers(indexes))
-		if err == nil && len(u.Targets) != len(indexes) {
-			err = missingOf(id, indexes, u.Targets)
-		}
-		return err
-	})
-}
-
-// update locks a review, and commits what change makes of it and of the targets that load has put beside it.
-func (s *Store) update(ctx context.Context, id reviewcontrol.ID, change func(*reviewcontrol.Unit) error,
-	load func(pgx.Tx, *reviewcontrol.Unit) error) (after reviewcontrol.Review, err error) {
-	err = s.atomically(ctx, func(tx pgx.Tx) error {
-		// Who finds the row locked waits: what happens to a review happens one after the other.
-		before, err := review(ctx, tx, id, ` FOR NO KEY UPDATE`)
-		if err != nil {
-			return err
-		}
-		u := &reviewcontrol.Unit{Review: before, Listed: func(email string) (bool, error) {
-			var listed bool
-			err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM review_control.suppressions WHERE email_key = $1)`,
-				reviewcontrol.EmailKey(email)).Scan(&listed)
-			return listed, err
-		}}
-		if err := load(tx, u); err != nil {
-			return err
-		}
-		locked := slices.Clone(u.Targets)
-		if err := change(u); err != nil {
-			return err
-		}
-		if err := s.store(ctx, tx, before, locked, u); err != nil {
-			return err
-		}
-		after = u.Review
-		return nil
-	})
-	if err != nil {
-		return reviewcontrol.Review{}, err
-	}
-	return after, nil
-}
-
 func missingOf(id reviewcontrol.ID, indexes []int, targets []reviewcontrol.Target) error {
 	for _, index := range indexes {
 		if !slices.ContainsFunc(targets, func(t reviewcontrol.Target) bool { return t.Index == index }) {
@@ -312,98 +261,6 @@ func missingOf(id reviewcontrol.ID, indexes []int, targets []reviewcontrol.Targe
 		}
 	}
 	return fmt.Errorf("draft %s: an index is asked for twice", id)
-}
-
-// store writes what has changed in one round trip, and the jobs that follow.
-func (s *Store) store(ctx context.Context, tx pgx.Tx, before reviewcontrol.Review, targets []reviewcontrol.Target,
-	u *reviewcontrol.Unit) error {
-	b := &pgx.Batch{}
-	id, r := int64(before.DraftID), &u.Review
-	changed := r.Status != before.Status || r.Counts != before.Counts || r.Attempted != before.Attempted || r.Actions != before.Actions
-	for i, t := range u.Targets { // an undo may bring back another reason alone
-		changed = changed || t.Decision.Revision != targets[i].Decision.Revision
-	}
-	if changed {
-		r.Version = before.Version + 1
-		b.Queue(`UPDATE review_control.reviews SET status = $2, pending = $3, approved = $4, rejected = $5,
-			sent = $6, failed = $7, suppressed = $8, unknown = $9, version = $10, attempted = $11, closed_by = $12, closed_at = $13,
-			actions = $14, reopened = $15, leaves_at = $16, changed_at = now() WHERE draft_id = $1`,
-			id, string(r.Status), r.Counts.Pending, r.Counts.Approved, r.Counts.Rejected,
-			r.Counts.Sent, r.Counts.Failed, r.Counts.Suppressed, r.Counts.Unknown, r.Version, r.Attempted, r.ClosedBy, r.ClosedAt,
-			r.Actions, r.Reopened, r.LeavesAt)
-	}
-	for i, t := range u.Targets {
-		if d := t.Decision; d.Revision != targets[i].Decision.Revision {
-			// Without a content_hash an earlier release that runs beside this one sends nothing on it.
-			b.Queue(`UPDATE review_control.targets
-				SET choice = $3, revision = $4, decided_by = $5, decided_at = $6, note = $7, content_hash = '', rendering_hash = $8,
-				reason = $9, action = $10 WHERE draft_id = $1 AND position = $2`,
-				id, t.Index, string(d.Choice), d.Revision, d.By, d.At, d.Note, d.Hash, string(d.Reason), d.Action)
-			b.Queue(`INSERT INTO review_control.decisions (draft_id, position, revision, choice, by, at, note, content_hash,
-					rendering_hash, reason, action, previous, undone_by)
-				VALUES ($1, $2, $3, $4, $5, CASE WHEN $12 = '' THEN $6 ELSE now() END, $7, '', $8, $9, $10, $11, $12)`,
-				id, t.Index, d.Revision, string(d.Choice), d.By, d.At, d.Note, d.Hash, string(d.Reason), d.Action, d.Previous, d.UndoneBy)
-		}
-		if p := t.Delivery; p != targets[i].Delivery {
-			b.Queue(`UPDATE review_control.targets
-				SET progress = $3, attempts = $4, delays = $5, since = $6, progress_at = $7, problem = $8, message_id = $9, slot_at = NULL
-				WHERE draft_id = $1 AND position = $2`,
-				id, t.Index, string(p.State), p.Attempts, p.Delays, p.Since, p.At, p.Problem, p.MessageID)
-		}
-	}
-	if r.Status == reviewcontrol.Cancelled && before.Status == reviewcontrol.Approved {
-		b.Queue(`UPDATE review_control.targets SET progress = '', slot_at = NULL WHERE draft_id = $1 AND progress = 'queued'`, id)
-	}
-	if r.Status == reviewcontrol.InReview && before.Status == reviewcontrol.Approved {
-		b.Queue(`UPDATE review_control.targets
-			SET progress = '', delays = 0, since = NULL, progress_at = NULL, problem = '', slot_at = NULL
-			WHERE draft_id = $1 AND progress <> ''`, id)
-	}
-	if b.Len() > 0 {
-		if err := tx.SendBatch(ctx, b).Close(); err != nil {
-			return err
-		}
-	}
-	if u.Entry != nil {
-		if err := audit.Append(ctx, tx, *u.Entry); err != nil {
-			return err
-		}
-	}
-	if !changed {
-		return nil
-	}
-	if r.Status == reviewcontrol.Approved && before.Status != r.Status {
-		var at time.Time
-		if r.LeavesAt != nil {
-			at = *r.LeavesAt
-		}
-		if err := s.jobs.AddAt(ctx, tx, at, FinishReview{before.DraftID}); err != nil {
-			return err
-		}
-	}
-	return s.askSync(ctx, tx, before, r)
-}
-
-// syncAfter is how long deliveries are counted before authoring is told.
-const syncAfter = time.Second
-
-// askSync adds the job that tells authoring, unless one is on its way already. A new status
-// is told at once, and mails are counted for a moment.
-func (s *Store) askSync(ctx context.Context, tx pgx.Tx, before reviewcontrol.Review, after *reviewcontrol.Review) error {
-	tag, err := tx.Exec(ctx, `UPDATE review_control.reviews SET sync_waiting = true WHERE draft_id = $1 AND NOT sync_waiting`,
-		int64(before.DraftID))
-	if err != nil {
-		return err
-	}
-	var at time.Time
-	switch {
-	case after.Status != before.Status:
-	case tag.RowsAffected() == 0:
-		return nil
-	case after.Counts.Decided() == before.Counts.Decided():
-		at = time.Now().Add(syncAfter)
-	}
-	return s.jobs.AddAt(ctx, tx, at, SyncDraft{before.DraftID})
 }
 
 // TakeSync returns a review whose changes authoring may not have heard of, with how many of its targets are rejected

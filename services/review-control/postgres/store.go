@@ -14,6 +14,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/suppression"
 )
 
 //go:embed migrations/*.sql
@@ -40,7 +41,10 @@ type Store struct {
 	jobs *jobs.Adder
 }
 
-var _ reviewcontrol.Store = (*Store)(nil)
+var (
+	_ reviewcontrol.Store = (*Store)(nil)
+	_ suppression.Store   = (*Store)(nil)
+)
 
 // New returns the store behind a pool of role hub_review_control. It touches no database.
 func New(pool *postgres.Pool) *Store {

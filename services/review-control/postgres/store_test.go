@@ -22,6 +22,7 @@ import (
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/jobs"
 	"hub.internal/services/review-control/postgres"
+	"hub.internal/services/review-control/suppression"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -55,11 +56,13 @@ func inReview(t testing.TB, s *postgres.Store, id reviewcontrol.ID, n int) {
 		targets[i] = reviewcontrol.Target{Index: i, ExternalID: int64(i), ToEmail: fmt.Sprintf("c%d@partner.example", i), ToName: "Contact"}
 	}
 	name := fmt.Sprint("key of ", id)
-	in := reviewcontrol.Intent{DraftID: id, TargetCount: n, QueuedAt: time.Now(), InputHash: []byte{1}, Key: write.Key{Principal: "ak_1", Operation: "queue_for_review", Key: name, Fingerprint: sha256.Sum256([]byte(name))}}
+	in := reviewcontrol.Intent{DraftID: id, TargetCount: n, QueuedAt: time.Now(), InputHash: []byte{1},
+		Key: write.Key{Principal: "ak_1", Operation: "queue_for_review", Key: name, Fingerprint: sha256.Sum256([]byte(name))}}
 	if _, err := s.Intend(t.Context(), in, targets); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Enqueue(t.Context(), in, tool.Result{Data: []byte("{}")}, audit.Entry{At: time.Now(), Tool: "queue_for_review", Outcome: audit.OK}); err != nil {
+	if _, err := s.Enqueue(t.Context(), in, tool.Result{Data: []byte("{}")},
+		audit.Entry{At: time.Now(), Tool: "queue_for_review", Outcome: audit.OK}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -119,13 +122,16 @@ func TestLargest(t *testing.T) {
 	inReview(t, s, 1, n)
 	lap("queue")
 	at, super := time.Now(), connect(t, db.SuperuserURL)
-	if _, err := super.Exec(ctx, `UPDATE review_control.targets SET choice = 'approved', revision = 1; UPDATE review_control.reviews SET pending = 1, approved = 9999; UPDATE review_control.targets SET choice = 'pending' WHERE position = 0`); err != nil {
+	if _, err := super.Exec(ctx, `UPDATE review_control.targets SET choice = 'approved', revision = 1; UPDATE review_control.reviews `+
+		`SET pending = 1, approved = 9999; UPDATE review_control.targets SET choice = 'pending' WHERE position = 0`); err != nil {
 		t.Fatal(err)
 	}
 	start = time.Now()
-	_, err := s.Update(ctx, 1, []int{0}, func(u *reviewcontrol.Unit) error {
+	_, err := s.Update(ctx, 1, []int{0}, func(u *reviewcontrol.Transaction) error {
 		u.Targets[0].Decision = reviewcontrol.Decision{Choice: reviewcontrol.Approve, At: &at, Revision: 2}
 		u.Review.Counts, u.Review.Status = reviewcontrol.Counts{Approved: n}, reviewcontrol.Approved
+		u.Steps = []reviewcontrol.Step{{Kind: reviewcontrol.Decided, Target: &u.Targets[0]},
+			{Kind: reviewcontrol.Moved, From: reviewcontrol.InReview, To: reviewcontrol.Approved}}
 		return nil
 	})
 	if err != nil {
@@ -139,10 +145,12 @@ func TestLargest(t *testing.T) {
 		lap("finish")
 	}
 	var jobs, tokens int
-	if err := super.QueryRow(ctx, `SELECT count(*) FROM review_control.river_job WHERE kind = 'deliver'`).Scan(&jobs); err != nil || jobs != n {
+	if err := super.QueryRow(ctx, `SELECT count(*) FROM review_control.river_job WHERE kind = 'deliver'`).Scan(&jobs); err != nil ||
+		jobs != n {
 		t.Errorf("%d jobs, %v", jobs, err)
 	}
-	if err := super.QueryRow(ctx, `SELECT count(DISTINCT unsubscribe_token) FROM review_control.targets WHERE length(unsubscribe_token) = 16`).Scan(&tokens); err != nil || tokens != n {
+	if err := super.QueryRow(ctx, `SELECT count(DISTINCT unsubscribe_token) FROM review_control.targets `+
+		`WHERE length(unsubscribe_token) = 16`).Scan(&tokens); err != nil || tokens != n {
 		t.Errorf("%d tokens, %v", tokens, err)
 	}
 	start = time.Now()
@@ -153,11 +161,13 @@ func TestLargest(t *testing.T) {
 		t.Fatal(err)
 	}
 	lap("add missing jobs")
-	if err := super.QueryRow(ctx, `SELECT count(*) FROM review_control.river_job WHERE kind = 'deliver'`).Scan(&jobs); err != nil || jobs != n {
+	if err := super.QueryRow(ctx, `SELECT count(*) FROM review_control.river_job WHERE kind = 'deliver'`).Scan(&jobs); err != nil ||
+		jobs != n {
 		t.Errorf("%d jobs, %v", jobs, err)
 	}
 	start = time.Now()
-	if _, err := s.Update(ctx, 1, nil, func(u *reviewcontrol.Unit) error { u.Review.Status = reviewcontrol.Cancelled; return nil }); err != nil {
+	if _, err := s.Update(ctx, 1, nil,
+		func(u *reviewcontrol.Transaction) error { u.Review.Status = reviewcontrol.Cancelled; return nil }); err != nil {
 		t.Fatal(err)
 	}
 	lap("cancel")
@@ -168,17 +178,26 @@ func TestPlans(t *testing.T) {
 	db := migrated(t)
 	super := connect(t, db.SuperuserURL)
 	_, err := super.Exec(t.Context(), `
-		INSERT INTO review_control.reviews (draft_id, status, target_count, pending, approved, synced, queued_at, changed_at, actor, note, created_by, hub_user, external_user, sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash)
-			SELECT n, CASE n % 100 WHEN 0 THEN 'approved' WHEN 1 THEN 'draft' WHEN 3 THEN 'in_review' ELSE 'sent' END, 1, 0, 1, CASE n % 100 WHEN 2 THEN 0 ELSE 1 END, now(), now() - make_interval(mins => n), '', '', '', '', '', '', '', '', '', n::text, '', '{}', '' FROM generate_series(1, 20000) n;
+		INSERT INTO review_control.reviews (draft_id, status, target_count, pending, approved, synced, queued_at, changed_at, actor, note,
+			created_by, hub_user, external_user, sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash)
+			SELECT n, CASE n % 100 WHEN 0 THEN 'approved' WHEN 1 THEN 'draft' WHEN 3 THEN 'in_review' ELSE 'sent' END, 1, 0, 1,
+				CASE n % 100 WHEN 2 THEN 0 ELSE 1 END, now(), now() - make_interval(mins => n), '', '', '', '', '', '', '', '', '', n::text, '',
+					'{}', '' FROM generate_series(1, 20000) n;
 		INSERT INTO review_control.targets (draft_id, position, external_id, to_email, to_name, mailings, choice, progress, unsubscribe_token)
-			SELECT d, p, p, 'a@b.example', '', 10000, CASE p % 100 WHEN 0 THEN 'pending' WHEN 1 THEN 'rejected' ELSE 'approved' END, CASE p % 100 WHEN 2 THEN 'failed' ELSE 'sent' END, uuid_send(gen_random_uuid()) FROM generate_series(1, 4) d, generate_series(0, 9999) p;
-		INSERT INTO review_control.suppressions SELECT 'u' || n || '@d' || n % 1000 || '.example', 'd' || n % 1000 || '.example', '', '', 'import', '', now() FROM generate_series(1, 200000) n;
+			SELECT d, p, p, 'a@b.example', '', 10000, CASE p % 100 WHEN 0 THEN 'pending' WHEN 1 THEN 'rejected' ELSE 'approved' END,
+				CASE p % 100 WHEN 2 THEN 'failed' ELSE 'sent' END, uuid_send(gen_random_uuid()) FROM generate_series(1, 4) d, generate_series(0,
+					9999) p;
+		INSERT INTO review_control.suppressions SELECT 'u' || n || '@d' || n % 1000 || '.example', 'd' || n % 1000 || '.example', '', '',
+			'import', '', now() FROM generate_series(1, 200000) n;
 		INSERT INTO review_control.decisions SELECT 1, p, 1, 'approved', '', now(), '', '' FROM generate_series(0, 9999) p;
 		UPDATE review_control.targets SET flags = 1 WHERE position % 100 = 0;
 		UPDATE review_control.targets SET variant = position % 99 + 1, inspected_hash = 'x' WHERE position > 0;
-		INSERT INTO review_control.variants SELECT d, n, sha256(n::text::bytea), '', '{}', 101 FROM generate_series(1, 400) d, generate_series(1, 99) n;
-		INSERT INTO review_control.presence SELECT n, 'p' || p || '@hub.example', '', now() FROM generate_series(1, 20000) n, generate_series(1, 3) p;
-		INSERT INTO review_control.imports (name, reason, by, at, status, lines, data) SELECT '', '', '', now(), 'done', 1, '' FROM generate_series(1, 5000);
+		INSERT INTO review_control.variants SELECT d, n, sha256(n::text::bytea), '', '{}', 101 FROM generate_series(1, 400) d,
+			generate_series(1, 99) n;
+		INSERT INTO review_control.presence SELECT n, 'p' || p || '@hub.example', '', now() FROM generate_series(1, 20000) n,
+			generate_series(1, 3) p;
+		INSERT INTO review_control.imports (name, reason, by, at, status, lines, data) SELECT '', '', '', now(), 'done', 1, ''
+			FROM generate_series(1, 5000);
 		INSERT INTO review_control.import_problems SELECT i, l, '', '' FROM generate_series(1, 20) i, generate_series(1, 1000) l;
 		ANALYZE`)
 	if err != nil {
@@ -198,25 +217,42 @@ func TestPlans(t *testing.T) {
 		"auto": {
 			"a review": {postgres.OneReview, []any{77}}, "reviews": {postgres.ManyReviews, []any{[]int64{1, 70, 999}}},
 			"a target": {postgres.OneTarget, []any{2, 5000}}, "locked targets": {postgres.LockTargets, []any{2, []int64{5000, 7}}},
-			"targets": targets(reviewcontrol.TargetFilter{After: 9000}), "pending": targets(reviewcontrol.TargetFilter{Choice: reviewcontrol.Pending, After: 100}), "failed": targets(reviewcontrol.TargetFilter{State: reviewcontrol.Failed, After: 100}),
-			"flagged first": targets(reviewcontrol.TargetFilter{FlaggedFirst: true, After: 9000}), "flagged first, from the begin": targets(reviewcontrol.TargetFilter{FlaggedFirst: true, After: -1}),
-			"flagged first, what is left": targets(reviewcontrol.TargetFilter{FlaggedFirst: true, Choice: reviewcontrol.Pending, After: 700}), "back": targets(reviewcontrol.TargetFilter{FlaggedFirst: true, Back: true, After: 300}),
-			"a variant": targets(reviewcontrol.TargetFilter{Variant: 7, After: 100}), "what is left of it": targets(reviewcontrol.TargetFilter{Variant: 7, Choice: reviewcontrol.Pending, After: -1}),
-			"like no other": targets(reviewcontrol.TargetFilter{Variant: reviewcontrol.NoVariant, Choice: reviewcontrol.Pending, After: -1}), "variants": {postgres.Variants, []any{2}},
-			"a token":               {`SELECT draft_id FROM review_control.targets WHERE unsubscribe_token = $1`, []any{[]byte("0123456789abcdef")}},
-			"suppressed":            {`SELECT email_key FROM review_control.suppressions WHERE email_key = ANY ($1)`, []any{[]string{"u1@d1.example", "x"}}},
-			"history":               {`SELECT choice FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, []any{1, 77}},
-			"imports":               {`SELECT id FROM review_control.imports ORDER BY id DESC LIMIT $1`, []any{20}},
-			"bad lines":             {`SELECT line FROM review_control.import_problems WHERE import_id = $1 AND line > $2 ORDER BY line LIMIT $3`, []any{5, 100, 50}},
-			"who made what is open": {postgres.OpenMakers, nil}, "news for a list": {postgres.AheadOf, []any{100}}, "flags of a list": {postgres.FlaggedOf, []any{[]int64{1, 2, 3, 77}}},
-			"why mails are rejected": {postgres.RejectionsOf, []any{2}},
-			"who is there":           {postgres.PresentAt, []any{[]int64{1, 2, 3, 77}, time.Now(), "a@b.example"}}, "who was there": {postgres.ForgetPresence, []any{time.Now().Add(-time.Hour)}},
-			"the backlog": {postgres.Backlog, []any{time.Now().Add(time.Minute)}}, "how many authoring does not know": {postgres.Unsynced, []any{10_000}},
-			"lost intents": {postgres.MissingIntents, []any{60}}, "lost inspections": {postgres.MissingInspections, []any{60}}, "lost ends": {postgres.MissingFinishes, []any{60}}, "lost news": {postgres.MissingSyncs, []any{60}}, "lost imports": {postgres.MissingImports, []any{60}},
+			"targets":                       targets(reviewcontrol.TargetFilter{After: 9000}),
+			"pending":                       targets(reviewcontrol.TargetFilter{Choice: reviewcontrol.Pending, After: 100}),
+			"failed":                        targets(reviewcontrol.TargetFilter{State: reviewcontrol.Failed, After: 100}),
+			"flagged first":                 targets(reviewcontrol.TargetFilter{FlaggedFirst: true, After: 9000}),
+			"flagged first, from the begin": targets(reviewcontrol.TargetFilter{FlaggedFirst: true, After: -1}),
+			"flagged first, what is left":   targets(reviewcontrol.TargetFilter{FlaggedFirst: true, Choice: reviewcontrol.Pending, After: 700}),
+			"back":                          targets(reviewcontrol.TargetFilter{FlaggedFirst: true, Back: true, After: 300}),
+			"a variant":                     targets(reviewcontrol.TargetFilter{Variant: 7, After: 100}),
+			"what is left of it":            targets(reviewcontrol.TargetFilter{Variant: 7, Choice: reviewcontrol.Pending, After: -1}),
+			"like no other": targets(reviewcontrol.TargetFilter{Variant: reviewcontrol.NoVariant, Choice: reviewcontrol.Pending,
+				After: -1}),
+			"variants": {postgres.Variants, []any{2}},
+			"a token": {`SELECT draft_id FROM review_control.targets WHERE unsubscribe_token = $1`,
+				[]any{[]byte("0123456789abcdef")}},
+			"suppressed": {`SELECT email_key FROM review_control.suppressions WHERE email_key = ANY ($1)`,
+				[]any{[]string{"u1@d1.example", "x"}}},
+			"history": {`SELECT choice FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`,
+				[]any{1, 77}},
+			"imports": {`SELECT id FROM review_control.imports ORDER BY id DESC LIMIT $1`, []any{20}},
+			"bad lines": {
+				`SELECT line FROM review_control.import_problems WHERE import_id = $1 AND line > $2 ORDER BY line LIMIT $3`, []any{5, 100, 50}},
+			"who made what is open": {postgres.OpenMakers, nil}, "news for a list": {postgres.AheadOf, []any{100}},
+			"flags of a list":                  {postgres.FlaggedOf, []any{[]int64{1, 2, 3, 77}}},
+			"why mails are rejected":           {postgres.RejectionsOf, []any{2}},
+			"who is there":                     {postgres.PresentAt, []any{[]int64{1, 2, 3, 77}, time.Now(), "a@b.example"}},
+			"who was there":                    {postgres.ForgetPresence, []any{time.Now().Add(-time.Hour)}},
+			"the backlog":                      {postgres.Backlog, []any{time.Now().Add(time.Minute)}},
+			"how many authoring does not know": {postgres.Unsynced, []any{10_000}},
+			"lost intents":                     {postgres.MissingIntents, []any{60}}, "lost inspections": {postgres.MissingInspections, []any{60}},
+			"lost ends": {postgres.MissingFinishes, []any{60}}, "lost news": {postgres.MissingSyncs, []any{60}},
+			"lost imports": {postgres.MissingImports, []any{60}},
 		},
 		"force_custom_plan": {
 			"suppressions": {postgres.ListSuppressions, []any{"u19%", "u199@x", 51}}, "all": {postgres.ListSuppressions, []any{"%", "u199@x", 51}},
-			"a domain": {postgres.ListSuppressionsOfDomain, []any{"d77.example%", "", "", 51}}, "domains": {postgres.ListSuppressionsOfDomain, []any{"d7%", "d77.example", "u77@d77.example", 51}},
+			"a domain": {postgres.ListSuppressionsOfDomain, []any{"d77.example%", "", "", 51}},
+			"domains":  {postgres.ListSuppressionsOfDomain, []any{"d7%", "d77.example", "u77@d77.example", 51}},
 		},
 	} {
 		if _, err := role.Exec(t.Context(), `SET plan_cache_mode = `+mode); err != nil {
@@ -262,8 +298,9 @@ func TestRunnerWaitsForTheStore(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		runner := jobs.Runner(service, s, 1)
-		runner.Pool, runner.Service, runner.Schema, runner.Logger = hubtest.Pool(t, db.URL("review-control")), "review-control", "review_control", slog.New(slog.DiscardHandler)
+		runner := jobs.Runner(service, suppression.New(s, nil), s, 1)
+		runner.Pool, runner.Service, runner.Schema, runner.Logger = hubtest.Pool(t, db.URL("review-control")), "review-control",
+			"review_control", slog.New(slog.DiscardHandler)
 		ended <- runner.Run(ctx)
 	}()
 	imported := func() {
@@ -272,13 +309,14 @@ func TestRunnerWaitsForTheStore(t *testing.T) {
 			t.Fatal(err)
 		}
 		hubtest.Eventually(t, "ready", func() bool { return s.Ready(t.Context()) == nil })
-		in, err := s.AddImport(t.Context(), reviewcontrol.Import{Status: reviewcontrol.ImportWaiting, Lines: 1}, []byte("x@y.example"), audit.Entry{At: time.Now()})
+		in, err := s.AddImport(t.Context(), suppression.Import{Status: suppression.ImportWaiting, Lines: 1}, []byte("x@y.example"),
+			audit.Entry{At: time.Now()})
 		if err != nil {
 			t.Fatal(err)
 		}
 		hubtest.Eventually(t, "the file is read", func() bool {
 			now, err := s.Import(t.Context(), in.ID)
-			return err == nil && now.Status == reviewcontrol.ImportDone
+			return err == nil && now.Status == suppression.ImportDone
 		})
 	}
 	imported()

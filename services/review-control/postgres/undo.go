@@ -27,15 +27,14 @@ const (
 		WHERE draft_id = $1 AND action > 0 AND ($2 = '' OR decided_by = $2) GROUP BY action ORDER BY action DESC LIMIT 1`
 )
 
-// UpdateAction locks a review, hands it over with the targets of an action, and commits what the function
-// changes of them.
+// UpdateAction is Update with the targets of an action.
 func (s *Store) UpdateAction(ctx context.Context, id reviewcontrol.ID, action int,
-	change func(*reviewcontrol.Unit) error) (reviewcontrol.Review, error) {
-	return s.update(ctx, id, change, func(tx pgx.Tx, u *reviewcontrol.Unit) (err error) {
-		if u.Targets, err = targets(ctx, tx, actionTargets, int64(id), action); err != nil {
+	change func(*reviewcontrol.Transaction) error) (reviewcontrol.Review, error) {
+	return s.update(ctx, id, change, func(tx pgx.Tx, t *reviewcontrol.Transaction) (err error) {
+		if t.Targets, err = targets(ctx, tx, actionTargets, int64(id), action); err != nil {
 			return err
 		}
-		u.Earlier, err = collect(ctx, tx, pgx.RowToStructByNameLax[reviewcontrol.Decision], earlierDecisions, int64(id), action)
+		t.Earlier, err = collect(ctx, tx, pgx.RowToStructByNameLax[reviewcontrol.Decision], earlierDecisions, int64(id), action)
 		return err
 	})
 }

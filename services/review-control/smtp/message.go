@@ -13,7 +13,7 @@ import (
 
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
-	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/mailer"
 )
 
 // mail is a message with its envelope, as it is sent.
@@ -25,7 +25,7 @@ type mail struct {
 // compose makes the mail: multipart/alternative (RFC 2046), or text alone, with the headers
 // of RFC 2369 and RFC 8058 for unsubscribing. What could end a line or an address early is
 // refused.
-func compose(m reviewcontrol.Message) (mail, error) {
+func compose(m mailer.Message) (mail, error) {
 	envelope := m.Sender
 	if envelope.Email == "" {
 		envelope = m.From
@@ -58,7 +58,7 @@ func compose(m reviewcontrol.Message) (mail, error) {
 }
 
 // check refuses what must not stand in a header or in the envelope.
-func check(m reviewcontrol.Message, envelope reviewcontrol.Address) error {
+func check(m mailer.Message, envelope mailer.Address) error {
 	for _, line := range []struct{ name, text string }{
 		{"subject", m.Subject}, {"sender's name", m.From.Name}, {"recipient's name", m.To.Name}, {"envelope sender's name", envelope.Name},
 		{"message id", m.ID}, {"unsubscribe address", m.Unsubscribe},
@@ -104,7 +104,7 @@ func encodingOf(text string) gomail.Encoding {
 }
 
 // mailbox is an address as a header has it.
-func mailbox(a reviewcontrol.Address) string {
+func mailbox(a mailer.Address) string {
 	if a.Name == "" || isPlain(a.Name) {
 		return (&netmail.Address{Name: a.Name, Address: a.Email}).String()
 	}

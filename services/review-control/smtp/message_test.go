@@ -9,11 +9,11 @@ import (
 
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/localserver"
-	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/mailer"
 )
 
 // read is a mail as its recipient gets it.
-func read(t *testing.T, m reviewcontrol.Message) (localserver.Mail, string) {
+func read(t *testing.T, m mailer.Message) (localserver.Mail, string) {
 	t.Helper()
 	s := hubtest.NewSMTP(t, localserver.SMTPOptions{})
 	if _, err := send(t.Context(), client(t, Config{Addr: s.Addr()}), m); err != nil {
@@ -50,9 +50,9 @@ func TestHeaders(t *testing.T) {
 }
 
 func TestSenderIsNamedOnlyWhereItIsAnother(t *testing.T) {
-	for name, change := range map[string]func(*reviewcontrol.Message){
-		"the same": func(m *reviewcontrol.Message) { m.Sender = m.From },
-		"none":     func(m *reviewcontrol.Message) { m.Sender = reviewcontrol.Address{} },
+	for name, change := range map[string]func(*mailer.Message){
+		"the same": func(m *mailer.Message) { m.Sender = m.From },
+		"none":     func(m *mailer.Message) { m.Sender = mailer.Address{} },
 	} {
 		m := message()
 		change(&m)
@@ -107,8 +107,10 @@ func TestAlternativesAndForeignLetters(t *testing.T) {
 // header's name, where every reader finds it.
 func TestSubjectsAndNames(t *testing.T) {
 	for _, text := range []string{
-		strings.Repeat("x", 74) + "  " + strings.Repeat("y", 80) + "   Bcc: z", strings.Repeat("word ", 60), "a\tb", "", "Ünï  cödé", "{{x}} & <b>", " in front", "behind ",
-		strings.Repeat("x", 998), strings.Repeat("x", longestWord) + " y", strings.Repeat("한", 998), strings.Repeat("😀 ", 400), "=?utf-8?q?x?=", "=?utf-8?b?eA==?= and more", "가나다라마바사아자차카타", `Kim, Lee "Q" \ x`,
+		strings.Repeat("x", 74) + "  " + strings.Repeat("y", 80) + "   Bcc: z", strings.Repeat("word ", 60), "a\tb", "", "Ünï  cödé",
+		"{{x}} & <b>", " in front", "behind ",
+		strings.Repeat("x", 998), strings.Repeat("x", longestWord) + " y", strings.Repeat("한", 998), strings.Repeat("😀 ", 400),
+		"=?utf-8?q?x?=", "=?utf-8?b?eA==?= and more", "가나다라마바사아자차카타", `Kim, Lee "Q" \ x`,
 	} {
 		m := message()
 		m.Subject, m.From.Name, m.To.Name, m.Sender.Name = text, text, text, text
@@ -135,7 +137,8 @@ func TestSubjectsAndNames(t *testing.T) {
 			t.Errorf("%q looks encoded, and readers would decode it", text)
 		}
 	}
-	if raw := mailbox(reviewcontrol.Address{Name: "가나다라마바사아자차카타", Email: "lee@partner.example"}); strings.Count(raw, "=?") != 1 {
+	if raw := mailbox(mailer.Address{Name: "가나다라마바사아자차카타", Email: "lee@partner.example"}); strings.Count(raw,
+		"=?") != 1 {
 		t.Errorf("a name of a usual length is in pieces: %s", raw)
 	}
 }
@@ -144,46 +147,49 @@ func TestSubjectsAndNames(t *testing.T) {
 func TestNoHeaderIsInjected(t *testing.T) {
 	s := hubtest.NewSMTP(t, localserver.SMTPOptions{})
 	c := client(t, Config{Addr: s.Addr()})
-	for name, field := range map[string]func(*reviewcontrol.Message) *string{
-		"id":           func(m *reviewcontrol.Message) *string { return &m.ID },
-		"from name":    func(m *reviewcontrol.Message) *string { return &m.From.Name },
-		"from":         func(m *reviewcontrol.Message) *string { return &m.From.Email },
-		"to name":      func(m *reviewcontrol.Message) *string { return &m.To.Name },
-		"to":           func(m *reviewcontrol.Message) *string { return &m.To.Email },
-		"sender name":  func(m *reviewcontrol.Message) *string { return &m.Sender.Name },
-		"sender email": func(m *reviewcontrol.Message) *string { return &m.Sender.Email },
-		"subject":      func(m *reviewcontrol.Message) *string { return &m.Subject },
-		"unsubscribe":  func(m *reviewcontrol.Message) *string { return &m.Unsubscribe },
+	for name, field := range map[string]func(*mailer.Message) *string{
+		"id":           func(m *mailer.Message) *string { return &m.ID },
+		"from name":    func(m *mailer.Message) *string { return &m.From.Name },
+		"from":         func(m *mailer.Message) *string { return &m.From.Email },
+		"to name":      func(m *mailer.Message) *string { return &m.To.Name },
+		"to":           func(m *mailer.Message) *string { return &m.To.Email },
+		"sender name":  func(m *mailer.Message) *string { return &m.Sender.Name },
+		"sender email": func(m *mailer.Message) *string { return &m.Sender.Email },
+		"subject":      func(m *mailer.Message) *string { return &m.Subject },
+		"unsubscribe":  func(m *mailer.Message) *string { return &m.Unsubscribe },
 	} {
-		for _, bad := range []string{"\r\nBcc: evil@evil.example", "\nBcc: evil@evil.example", "\rBcc: evil@evil.example", "\x00", "\r\n\r\n<p>", "\r\n.\r\nMAIL FROM:<x@y.example>", "\u0085", "\x7f"} {
+		for _, bad := range []string{"\r\nBcc: evil@evil.example", "\nBcc: evil@evil.example", "\rBcc: evil@evil.example", "\x00",
+			"\r\n\r\n<p>", "\r\n.\r\nMAIL FROM:<x@y.example>", "\u0085", "\x7f"} {
 			for _, where := range []func(string) string{func(s string) string { return s + bad }, func(s string) string { return bad + s }} {
 				m := message()
 				*field(&m) = where(*field(&m))
 				begun, err := send(t.Context(), c, m)
-				expect(t, err, reviewcontrol.Never, "")
+				expect(t, err, mailer.Never, "")
 				if begun {
 					t.Errorf("%s: %q was begun", name, bad)
 				}
 			}
 		}
 	}
-	for _, address := range []string{"", "lee", "lee@partner", "lee@partner.example, x@y.example", "<lee@partner.example>", "Lee <lee@partner.example>", "lee@partner.example> SIZE=1", "\"a b\"@partner.example", "lé@partner.example", "lee@pärtner.example"} {
+	for _, address := range []string{"", "lee", "lee@partner", "lee@partner.example, x@y.example", "<lee@partner.example>",
+		"Lee <lee@partner.example>", "lee@partner.example> SIZE=1", "\"a b\"@partner.example", "lé@partner.example", "lee@pärtner.example"} {
 		m := message()
 		m.To.Email = address
 		_, err := send(t.Context(), c, m)
-		expect(t, err, reviewcontrol.Never, "is not one bare e-mail address")
+		expect(t, err, mailer.Never, "is not one bare e-mail address")
 	}
-	for _, address := range []string{"javascript:x", "https://hub.example/a b", "https://hub.example/>,<mailto:x@y.example", "/unsubscribe/x", "mailto:x@y.example", "https://hub.example/" + strings.Repeat("x", 900)} {
+	for _, address := range []string{"javascript:x", "https://hub.example/a b", "https://hub.example/>,<mailto:x@y.example",
+		"/unsubscribe/x", "mailto:x@y.example", "https://hub.example/" + strings.Repeat("x", 900)} {
 		m := message()
 		m.Unsubscribe = address
 		_, err := send(t.Context(), c, m)
-		expect(t, err, reviewcontrol.Never, "unsubscribe address")
+		expect(t, err, mailer.Never, "unsubscribe address")
 	}
 	for _, id := range []string{"", "x", "a b@c", "<a@b>", "a@b@c", "é@b"} {
 		m := message()
 		m.ID = id
 		_, err := send(t.Context(), c, m)
-		expect(t, err, reviewcontrol.Never, "message id")
+		expect(t, err, mailer.Never, "message id")
 	}
 	if n := len(s.Mails()); n != 0 {
 		t.Errorf("%d mails", n)

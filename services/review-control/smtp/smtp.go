@@ -22,6 +22,7 @@ import (
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/text"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/mailer"
 )
 
 // The values of Config.TLS.
@@ -115,19 +116,19 @@ func (c *Client) Close() {
 // Send implements reviewcontrol.Sender. Until begin has returned, the end of ctx ends it too.
 // From then on only the deadlines of ctx and of Config.Timeout do: what was begun shall have
 // an outcome, although the process is asked to stop.
-func (c *Client) Send(ctx context.Context, m reviewcontrol.Message, begin func(context.Context) error) (err error) {
+func (c *Client) Send(ctx context.Context, m mailer.Message, begin func(context.Context) error) (err error) {
 	defer func(start time.Time) { c.calls.Done(ctx, "send", start, outcome(err)) }(time.Now())
 	mail, err := compose(m)
 	if err != nil {
-		return c.failure(reviewcontrol.Never, "The mail cannot be sent", err)
+		return c.failure(mailer.Never, "The mail cannot be sent", err)
 	}
 	k, err := c.connection(ctx)
 	if err != nil {
-		return c.failure(reviewcontrol.Later, "The mail server could not be used", err)
+		return c.failure(mailer.Later, "The mail server could not be used", err)
 	}
 	if limit, known := k.sizeLimit(); known && len(mail.data) > limit {
 		c.keep(k)
-		return c.failure(reviewcontrol.Never, "The mail is too large",
+		return c.failure(mailer.Never, "The mail is too large",
 			fmt.Errorf("it has %d bytes, and the mail server takes %d", len(mail.data), limit))
 	}
 	if err := begin(ctx); err != nil {
@@ -144,10 +145,10 @@ func (c *Client) Send(ctx context.Context, m reviewcontrol.Message, begin func(c
 	if !errors.As(err, &reply) {
 		_ = k.raw.Close() // in whatever state it is
 		if at == afterEnd {
-			return c.failure(reviewcontrol.Perhaps,
+			return c.failure(mailer.Perhaps,
 				"The mail was handed over whole, but the mail server's answer did not come; it may have arrived", err)
 		}
-		return c.failure(reviewcontrol.Later, "The connection to the mail server broke before the mail was handed over", err)
+		return c.failure(mailer.Later, "The connection to the mail server broke before the mail was handed over", err)
 	}
 	c.keep(k) // that it is broken would be found before its next use
 	return c.failure(verdict(reply.Code, at), map[step]string{
@@ -158,7 +159,7 @@ func (c *Client) Send(ctx context.Context, m reviewcontrol.Message, begin func(c
 
 // outcome is ok, the verdict on a mail that was not or perhaps not taken, or "stopped" for one that was not to be sent after all.
 func outcome(err error) string {
-	var failed *reviewcontrol.SendError
+	var failed *mailer.SendError
 	switch {
 	case err == nil:
 		return "ok"
@@ -169,20 +170,20 @@ func outcome(err error) string {
 }
 
 // verdict is what a reply means for the mail.
-func verdict(code int, at step) reviewcontrol.Verdict {
+func verdict(code int, at step) mailer.Verdict {
 	switch {
 	case code == 530, code == 534, code == 535, code == 538: // about the log-in, not about the mail
-		return reviewcontrol.Later
+		return mailer.Later
 	case code >= 500 && code <= 599:
-		return reviewcontrol.Never
+		return mailer.Never
 	case code >= 400 && code <= 499 || at != afterEnd:
-		return reviewcontrol.Later
+		return mailer.Later
 	}
-	return reviewcontrol.Perhaps // a reply that no server should give to a mail
+	return mailer.Perhaps // a reply that no server should give to a mail
 }
 
 // failure is an error with a reason in one line for people.
-func (c *Client) failure(v reviewcontrol.Verdict, what string, cause error) *reviewcontrol.SendError {
+func (c *Client) failure(v mailer.Verdict, what string, cause error) *mailer.SendError {
 	said := strings.ToValidUTF8(cause.Error(), "\ufffd")
 	var reply *textproto.Error
 	if errors.As(cause, &reply) { // without quotes and escapes
@@ -201,7 +202,7 @@ func (c *Client) failure(v reviewcontrol.Verdict, what string, cause error) *rev
 		cause = errors.New(said) // for the log
 	}
 	reason := what + ": " + text.OneLine(text.Printable(said))
-	return &reviewcontrol.SendError{Verdict: v, Reason: text.Shorten(reason, maxReason), Cause: cause}
+	return &mailer.SendError{Verdict: v, Reason: text.Shorten(reason, maxReason), Cause: cause}
 }
 
 // step is how far a hand-over came.

@@ -21,15 +21,16 @@ import (
 
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/localserver"
-	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/mailer"
 )
 
 // message is a mail of plain text.
-func message() reviewcontrol.Message {
-	return reviewcontrol.Message{
+func message() mailer.Message {
+	return mailer.Message{
 		ID: "0123456789abcdef@hub.example", Date: time.Date(2026, 1, 15, 9, 0, 0, 0, time.UTC),
-		Content: reviewcontrol.Content{From: reviewcontrol.Address{Name: "Kim", Email: "kim@company.example"}, To: reviewcontrol.Address{Name: "Lee", Email: "lee@partner.example"},
-			Sender: reviewcontrol.Address{Name: "Hub", Email: "hub@hub.example"}, Subject: "Hello", Text: "Hello Lee\n.\nBye\n"},
+		Content: mailer.Content{From: mailer.Address{Name: "Kim", Email: "kim@company.example"},
+			To:     mailer.Address{Name: "Lee", Email: "lee@partner.example"},
+			Sender: mailer.Address{Name: "Hub", Email: "hub@hub.example"}, Subject: "Hello", Text: "Hello Lee\n.\nBye\n"},
 		Unsubscribe: "https://hub.example/unsubscribe/abc",
 	}
 }
@@ -51,15 +52,15 @@ func client(t *testing.T, c Config) *Client {
 }
 
 // send sends a mail; begun tells whether the hand-over was begun.
-func send(ctx context.Context, c *Client, m reviewcontrol.Message) (begun bool, err error) {
+func send(ctx context.Context, c *Client, m mailer.Message) (begun bool, err error) {
 	err = c.Send(ctx, m, func(context.Context) error { begun = true; return nil })
 	return begun, err
 }
 
 // expect checks what a failed sending says.
-func expect(t *testing.T, err error, verdict reviewcontrol.Verdict, reason string) {
+func expect(t *testing.T, err error, verdict mailer.Verdict, reason string) {
 	t.Helper()
-	var e *reviewcontrol.SendError
+	var e *mailer.SendError
 	switch {
 	case verdict == "" && err == nil:
 	case verdict == "":
@@ -88,29 +89,36 @@ func cutTo(string) error { return localserver.ErrCut }
 func TestVerdicts(t *testing.T) {
 	for name, c := range map[string]struct {
 		hooks   localserver.SMTPHooks
-		verdict reviewcontrol.Verdict
+		verdict mailer.Verdict
 		reason  string
 		begun   bool
 		kept    int
 	}{
-		"taken":                    {localserver.SMTPHooks{}, "", "", true, 1},
-		"greeting 554":             {localserver.SMTPHooks{Connect: answer(554, "go away")}, reviewcontrol.Later, "could not be used", false, 0},
-		"greeting 421":             {localserver.SMTPHooks{Connect: answer(421, "busy")}, reviewcontrol.Later, "could not be used", false, 0},
-		"cut in the greeting":      {localserver.SMTPHooks{Connect: cut}, reviewcontrol.Later, "could not be used", false, 0},
-		"MAIL 451":                 {localserver.SMTPHooks{Mail: answerTo(451, "later")}, reviewcontrol.Later, "did not take the sender: 451 4.0.0 later", true, 0},
-		"MAIL 421":                 {localserver.SMTPHooks{Mail: answerTo(421, "closing")}, reviewcontrol.Later, "421 4.0.0 closing", true, 0},
-		"MAIL 550":                 {localserver.SMTPHooks{Mail: answerTo(550, "no")}, reviewcontrol.Never, "did not take the sender: 550 5.0.0 no", true, 0},
-		"MAIL 530":                 {localserver.SMTPHooks{Mail: answerTo(530, "log in first")}, reviewcontrol.Later, "530 5.0.0 log in first", true, 0},
-		"cut in MAIL":              {localserver.SMTPHooks{Mail: cutTo}, reviewcontrol.Later, "broke before the mail was handed over", true, 0},
-		"RCPT 450":                 {localserver.SMTPHooks{Rcpt: answerTo(450, "mailbox busy")}, reviewcontrol.Later, "did not take the recipient: 450 4.0.0 mailbox busy", true, 0},
-		"RCPT 550":                 {localserver.SMTPHooks{Rcpt: answerTo(550, "nobody\nhere")}, reviewcontrol.Never, "did not take the recipient: 550 nobody", true, 0},
-		"RCPT 550, long":           {localserver.SMTPHooks{Rcpt: answerTo(550, strings.Repeat("very ", 70)+"long")}, reviewcontrol.Never, "very very", true, 0},
-		"cut in RCPT":              {localserver.SMTPHooks{Rcpt: cutTo}, reviewcontrol.Later, "broke before the mail was handed over", true, 0},
-		"after the mail 451":       {localserver.SMTPHooks{Read: answer(451, "disk full")}, reviewcontrol.Later, "did not take the mail: 451 4.0.0 disk full", true, 0},
-		"after the mail 554":       {localserver.SMTPHooks{Read: answer(554, "spam")}, reviewcontrol.Never, "did not take the mail: 554 5.0.0 spam", true, 0},
-		"cut, not kept":            {localserver.SMTPHooks{Read: cut}, reviewcontrol.Perhaps, "may have arrived", true, 0},
-		"cut, kept":                {localserver.SMTPHooks{Kept: cut}, reviewcontrol.Perhaps, "may have arrived", true, 1},
-		"kept, and then an excuse": {localserver.SMTPHooks{Kept: answer(452, "sorry")}, reviewcontrol.Later, "452 4.0.0 sorry", true, 1},
+		"taken":               {localserver.SMTPHooks{}, "", "", true, 1},
+		"greeting 554":        {localserver.SMTPHooks{Connect: answer(554, "go away")}, mailer.Later, "could not be used", false, 0},
+		"greeting 421":        {localserver.SMTPHooks{Connect: answer(421, "busy")}, mailer.Later, "could not be used", false, 0},
+		"cut in the greeting": {localserver.SMTPHooks{Connect: cut}, mailer.Later, "could not be used", false, 0},
+		"MAIL 451": {localserver.SMTPHooks{Mail: answerTo(451, "later")}, mailer.Later,
+			"did not take the sender: 451 4.0.0 later", true, 0},
+		"MAIL 421": {localserver.SMTPHooks{Mail: answerTo(421, "closing")}, mailer.Later, "421 4.0.0 closing", true, 0},
+		"MAIL 550": {localserver.SMTPHooks{Mail: answerTo(550, "no")}, mailer.Never, "did not take the sender: 550 5.0.0 no",
+			true, 0},
+		"MAIL 530":    {localserver.SMTPHooks{Mail: answerTo(530, "log in first")}, mailer.Later, "530 5.0.0 log in first", true, 0},
+		"cut in MAIL": {localserver.SMTPHooks{Mail: cutTo}, mailer.Later, "broke before the mail was handed over", true, 0},
+		"RCPT 450": {localserver.SMTPHooks{Rcpt: answerTo(450, "mailbox busy")}, mailer.Later,
+			"did not take the recipient: 450 4.0.0 mailbox busy", true, 0},
+		"RCPT 550": {localserver.SMTPHooks{Rcpt: answerTo(550, "nobody\nhere")}, mailer.Never,
+			"did not take the recipient: 550 nobody", true, 0},
+		"RCPT 550, long": {localserver.SMTPHooks{Rcpt: answerTo(550, strings.Repeat("very ", 70)+"long")}, mailer.Never,
+			"very very", true, 0},
+		"cut in RCPT": {localserver.SMTPHooks{Rcpt: cutTo}, mailer.Later, "broke before the mail was handed over", true, 0},
+		"after the mail 451": {localserver.SMTPHooks{Read: answer(451, "disk full")}, mailer.Later,
+			"did not take the mail: 451 4.0.0 disk full", true, 0},
+		"after the mail 554": {localserver.SMTPHooks{Read: answer(554, "spam")}, mailer.Never, "did not take the mail: 554 5.0.0 spam",
+			true, 0},
+		"cut, not kept":            {localserver.SMTPHooks{Read: cut}, mailer.Perhaps, "may have arrived", true, 0},
+		"cut, kept":                {localserver.SMTPHooks{Kept: cut}, mailer.Perhaps, "may have arrived", true, 1},
+		"kept, and then an excuse": {localserver.SMTPHooks{Kept: answer(452, "sorry")}, mailer.Later, "452 4.0.0 sorry", true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -193,35 +201,36 @@ func TestVerdictsOfStrangeServers(t *testing.T) {
 	large.Text = strings.Repeat("A line of a large mail that no socket buffers.\n", 170_000)
 	for name, c := range map[string]struct {
 		serve   func(net.Conn, func(string))
-		mail    reviewcontrol.Message
+		mail    mailer.Message
 		timeout time.Duration
-		verdict reviewcontrol.Verdict
+		verdict mailer.Verdict
 		reason  string
 		begun   bool
 	}{
-		"silent":  {untilClosed, message(), 200 * time.Millisecond, reviewcontrol.Later, "did not answer in time", false},
-		"no SMTP": {func(c net.Conn, _ func(string)) { fmt.Fprint(c, "SSH-2.0-x\r\n") }, message(), 0, reviewcontrol.Later, "could not be used", false},
+		"silent":  {untilClosed, message(), 200 * time.Millisecond, mailer.Later, "did not answer in time", false},
+		"no SMTP": {func(c net.Conn, _ func(string)) { fmt.Fprint(c, "SSH-2.0-x\r\n") }, message(), 0, mailer.Later, "could not be used", false},
 		"EHLO and HELO 550": {func(c net.Conn, read func(string)) {
 			fmt.Fprint(c, "220 x\r\n")
 			read("EHLO")
 			fmt.Fprint(c, "550 a\r\n")
 			read("HELO")
 			fmt.Fprint(c, "550 b\r\n")
-		}, message(), 0, reviewcontrol.Later, "550", false},
-		"DATA 451":           {upTo("451 not now\r\n", untilClosed), message(), 0, reviewcontrol.Later, "451 not now", true},
-		"DATA 554":           {upTo("554 no\r\n", untilClosed), message(), 0, reviewcontrol.Never, "554 no", true},
-		"DATA 250":           {upTo("250 ok\r\n", untilClosed), message(), 0, reviewcontrol.Later, "did not take the mail", true},
-		"DATA nonsense":      {upTo("what?\r\n", untilClosed), message(), 0, reviewcontrol.Later, "broke before", true},
-		"cut at DATA":        {upTo("", nothing), message(), 0, reviewcontrol.Later, "broke before", true},
-		"silent at DATA":     {upTo("", untilClosed), message(), stillness, reviewcontrol.Later, "did not answer in time", true},
+		}, message(), 0, mailer.Later, "550", false},
+		"DATA 451":           {upTo("451 not now\r\n", untilClosed), message(), 0, mailer.Later, "451 not now", true},
+		"DATA 554":           {upTo("554 no\r\n", untilClosed), message(), 0, mailer.Never, "554 no", true},
+		"DATA 250":           {upTo("250 ok\r\n", untilClosed), message(), 0, mailer.Later, "did not take the mail", true},
+		"DATA nonsense":      {upTo("what?\r\n", untilClosed), message(), 0, mailer.Later, "broke before", true},
+		"cut at DATA":        {upTo("", nothing), message(), 0, mailer.Later, "broke before", true},
+		"silent at DATA":     {upTo("", untilClosed), message(), stillness, mailer.Later, "did not answer in time", true},
 		"end 250":            {upTo("354 go\r\n", say("250 taken\r\n")), message(), 0, "", "", true},
 		"end 252":            {upTo("354 go\r\n", say("252 taken\r\n")), message(), 0, "", "", true},
-		"end 354":            {upTo("354 go\r\n", say("354 what?\r\n")), message(), 0, reviewcontrol.Perhaps, "", true},
-		"end nonsense":       {upTo("354 go\r\n", say("ok\r\n")), message(), 0, reviewcontrol.Perhaps, "may have arrived", true},
-		"end half an answer": {upTo("354 go\r\n", say("25")), message(), 0, reviewcontrol.Perhaps, "may have arrived", true},
-		"end 535":            {upTo("354 go\r\n", say("535 log in\r\n")), message(), 0, reviewcontrol.Later, "535", true},
-		"silent at the end":  {upTo("354 go\r\n", untilClosed), message(), stillness, reviewcontrol.Perhaps, "did not answer in time", true},
-		"cut in the middle":  {upTo("354 go\r\n", func(_ net.Conn, read func(string)) { read("A line") }), large, 0, reviewcontrol.Later, "broke before", true},
+		"end 354":            {upTo("354 go\r\n", say("354 what?\r\n")), message(), 0, mailer.Perhaps, "", true},
+		"end nonsense":       {upTo("354 go\r\n", say("ok\r\n")), message(), 0, mailer.Perhaps, "may have arrived", true},
+		"end half an answer": {upTo("354 go\r\n", say("25")), message(), 0, mailer.Perhaps, "may have arrived", true},
+		"end 535":            {upTo("354 go\r\n", say("535 log in\r\n")), message(), 0, mailer.Later, "535", true},
+		"silent at the end":  {upTo("354 go\r\n", untilClosed), message(), stillness, mailer.Perhaps, "did not answer in time", true},
+		"cut in the middle": {upTo("354 go\r\n", func(_ net.Conn, read func(string)) { read("A line") }), large, 0, mailer.Later,
+			"broke before", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -243,7 +252,7 @@ func TestAServerThatStopsReading(t *testing.T) {
 	c := client(t, Config{Addr: script(t, upTo("354 go\r\n", func(net.Conn, func(string)) { <-over })), Timeout: stillness})
 	begun, err := send(t.Context(), c, large)
 	close(over)
-	expect(t, err, reviewcontrol.Later, "did not answer in time")
+	expect(t, err, mailer.Later, "did not answer in time")
 	if !begun {
 		t.Error("not begun")
 	}
@@ -264,8 +273,8 @@ func TestAnEarlyAnswerCounts(t *testing.T) {
 	})), Timeout: stillness})
 	_, err := send(t.Context(), c, large)
 	close(over)
-	var e *reviewcontrol.SendError
-	if !errors.As(err, &e) || e.Verdict == reviewcontrol.Perhaps {
+	var e *mailer.SendError
+	if !errors.As(err, &e) || e.Verdict == mailer.Perhaps {
 		t.Error(err)
 	}
 }
@@ -276,7 +285,7 @@ func TestWithoutAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun, err := send(t.Context(), client(t, Config{Addr: fmt.Sprintf("127.0.0.1:%d", port)}), message())
-	expect(t, err, reviewcontrol.Later, "connection refused")
+	expect(t, err, mailer.Later, "connection refused")
 	if begun {
 		t.Error("begun")
 	}
@@ -292,7 +301,7 @@ func TestAMailLargerThanTheServerTakes(t *testing.T) {
 	m := message()
 	m.Text = strings.Repeat("x", 1000)
 	begun, err := send(t.Context(), client(t, Config{Addr: addr}), m)
-	expect(t, err, reviewcontrol.Never, "the mail server takes 500")
+	expect(t, err, mailer.Never, "the mail server takes 500")
 	if begun {
 		t.Error("begun")
 	}
@@ -303,7 +312,8 @@ func TestBeginDecides(t *testing.T) {
 	s := hubtest.NewSMTP(t, localserver.SMTPOptions{Hooks: localserver.SMTPHooks{Connect: func() error { connections.Add(1); return nil }}})
 	c := client(t, Config{Addr: s.Addr()})
 	stop := errors.New("not this one")
-	if err := c.Send(t.Context(), message(), func(context.Context) error { return stop }); err != stop { //nolint:errorlint // as it is, not wrapped
+	if err := c.Send(t.Context(), message(),
+		func(context.Context) error { return stop }); err != stop { //nolint:errorlint // as it is, not wrapped
 		t.Errorf("%v", err)
 	}
 	if _, err := send(t.Context(), c, message()); err != nil {
@@ -320,7 +330,7 @@ func TestContext(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	begun, err := send(ended, c, message())
-	expect(t, err, reviewcontrol.Later, "sending was stopped")
+	expect(t, err, mailer.Later, "sending was stopped")
 	if begun || len(s.Mails()) != 0 {
 		t.Error("begun after the end")
 	}
@@ -333,7 +343,7 @@ func TestContext(t *testing.T) {
 			untilClosed(conn, read)
 		})})
 		_, err := send(ctx, c, message())
-		expect(t, err, reviewcontrol.Later, "sending was stopped")
+		expect(t, err, mailer.Later, "sending was stopped")
 	})
 	t.Run("ended after begin", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -350,7 +360,7 @@ func TestContext(t *testing.T) {
 		defer cancel()
 		began := time.Now()
 		_, err := send(ctx, c, message())
-		expect(t, err, reviewcontrol.Perhaps, "did not answer in time")
+		expect(t, err, mailer.Perhaps, "did not answer in time")
 		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("ended after %v", took)
 		}
@@ -439,7 +449,8 @@ func certificate(t *testing.T) (*tls.Config, *x509.CertPool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -479,20 +490,24 @@ func TestEncryptionAndLogIn(t *testing.T) {
 	closed := hubtest.NewSMTP(t, localserver.SMTPOptions{TLS: config, User: "hub", Password: password})
 	for name, c := range map[string]struct {
 		config  Config
-		verdict reviewcontrol.Verdict
+		verdict mailer.Verdict
 		reason  string
 	}{
 		"STARTTLS":                {Config{Addr: open.Addr(), TLS: StartTLS, RootCAs: pool}, "", ""},
 		"STARTTLS and log-in":     {Config{Addr: closed.Addr(), TLS: StartTLS, RootCAs: pool, User: "hub", Password: password}, "", ""},
 		"TLS":                     {Config{Addr: encrypted(t, config, plain.Addr()), TLS: TLS, RootCAs: pool}, "", ""},
-		"STARTTLS is not offered": {Config{Addr: plain.Addr(), TLS: StartTLS, RootCAs: pool}, reviewcontrol.Later, "does not offer STARTTLS"},
-		"unknown certificate":     {Config{Addr: open.Addr(), TLS: StartTLS, RootCAs: x509.NewCertPool()}, reviewcontrol.Later, "certificate"},
-		"other host":              {Config{Addr: "localhost" + strings.TrimPrefix(open.Addr(), "127.0.0.1"), TLS: StartTLS, RootCAs: pool}, reviewcontrol.Later, "localhost"},
-		"TLS with a plain server": {Config{Addr: plain.Addr(), TLS: TLS, RootCAs: pool}, reviewcontrol.Later, "could not be used"},
-		"TLS, unknown":            {Config{Addr: encrypted(t, config, plain.Addr()), TLS: TLS, RootCAs: x509.NewCertPool()}, reviewcontrol.Later, "certificate"},
-		"wrong password":          {Config{Addr: closed.Addr(), TLS: StartTLS, RootCAs: pool, User: "hub", Password: "wrong password"}, reviewcontrol.Later, "refused the log-in (HUB_SMTP_USER, HUB_SMTP_PASSWORD): 535"},
-		"no password":             {Config{Addr: closed.Addr(), TLS: StartTLS, RootCAs: pool}, reviewcontrol.Later, "530"},
-		"no log-in offered":       {Config{Addr: open.Addr(), TLS: StartTLS, RootCAs: pool, User: "hub", Password: password}, reviewcontrol.Later, "offers no log-in"},
+		"STARTTLS is not offered": {Config{Addr: plain.Addr(), TLS: StartTLS, RootCAs: pool}, mailer.Later, "does not offer STARTTLS"},
+		"unknown certificate":     {Config{Addr: open.Addr(), TLS: StartTLS, RootCAs: x509.NewCertPool()}, mailer.Later, "certificate"},
+		"other host": {Config{Addr: "localhost" + strings.TrimPrefix(open.Addr(), "127.0.0.1"), TLS: StartTLS, RootCAs: pool},
+			mailer.Later, "localhost"},
+		"TLS with a plain server": {Config{Addr: plain.Addr(), TLS: TLS, RootCAs: pool}, mailer.Later, "could not be used"},
+		"TLS, unknown": {Config{Addr: encrypted(t, config, plain.Addr()), TLS: TLS, RootCAs: x509.NewCertPool()}, mailer.Later,
+			"certificate"},
+		"wrong password": {Config{Addr: closed.Addr(), TLS: StartTLS, RootCAs: pool, User: "hub", Password: "wrong password"},
+			mailer.Later, "refused the log-in (HUB_SMTP_USER, HUB_SMTP_PASSWORD): 535"},
+		"no password": {Config{Addr: closed.Addr(), TLS: StartTLS, RootCAs: pool}, mailer.Later, "530"},
+		"no log-in offered": {Config{Addr: open.Addr(), TLS: StartTLS, RootCAs: pool, User: "hub", Password: password}, mailer.Later,
+			"offers no log-in"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := send(t.Context(), client(t, c.config), message())
@@ -522,7 +537,7 @@ func TestAnEchoedPasswordIsNotTold(t *testing.T) {
 		}
 	})
 	_, err := send(t.Context(), client(t, Config{Addr: addr, TLS: TLS, RootCAs: pool, User: "hub", Password: "hunter2-hunter2"}), message())
-	expect(t, err, reviewcontrol.Later, "535 no, … is wrong")
+	expect(t, err, mailer.Later, "535 no, … is wrong")
 	if cause := errors.Unwrap(err); cause == nil || strings.Contains(cause.Error(), "hunter2") {
 		t.Errorf("the log would have %v", cause)
 	}

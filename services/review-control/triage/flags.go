@@ -4,6 +4,8 @@
 package triage
 
 import (
+	"bytes"
+	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,9 +20,9 @@ const (
 	Misleading Flag = 1 << iota
 	// Removed: something was taken out of what the agent wrote.
 	Removed
-	// Told: a look at the mail does not tell all of it.
-	Told
-	// Large: it is too long or too wide for a preview.
+	// Warned: a look at the mail does not tell all of it.
+	Warned
+	// Large: it is longer than three screens, or wider than a desk shows it.
 	Large
 	// Duplicate: another target of the draft has the same address.
 	Duplicate
@@ -41,12 +43,12 @@ var names = []struct {
 }{
 	{Misleading, "link", "a link in it names another host than it leads to"},
 	{Suppressed, "suppressed", "its recipient is on the suppression list"},
-	{Told, "told", "a look at its preview does not tell all of it"},
+	{Warned, "told", "a look at its preview does not tell all of it"},
 	{PromptLike, "prompt", "a text in it or beside it reads like an instruction to a machine"},
 	{Outside, "outside", "its recipient is not in the segment"},
 	{Duplicate, "duplicate", "another mail of the draft goes to the same address"},
 	{Removed, "removed", "something was taken out of it"},
-	{Large, "large", "it is too long or too wide for its preview"},
+	{Large, "large", "it is longer than three screens, or wider than a desk shows it"},
 }
 
 // Flags lists all flags, the gravest first.
@@ -111,3 +113,17 @@ var promptLike = regexp.MustCompile(`(?i)` + strings.Join([]string{
 
 // ReadsLikePrompt tells whether a text reads like an instruction to a machine.
 func ReadsLikePrompt(text string) bool { return promptLike.MatchString(text) }
+
+// HasPrompt tells whether one of the texts of a JSON value reads like an instruction to a machine.
+func HasPrompt(raw json.RawMessage) bool {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	for {
+		token, err := dec.Token()
+		if err != nil {
+			return false
+		}
+		if text, isText := token.(string); isText && ReadsLikePrompt(text) {
+			return true
+		}
+	}
+}

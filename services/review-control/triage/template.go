@@ -112,3 +112,11 @@ func cutValue(text, value string, isHTML bool) (rest string, found bool) {
 	}
 	return text, true
 }
+
+// Outline are the parts of a template; all of a text that is none.
+func Outline(text string) []Part {
+	if t, ok := ParseTemplate(text); ok {
+		return t.Parts()
+	}
+	return []Part{{Text: text}}
+}

@@ -14,7 +14,8 @@ import (
 
 func TestMakes(t *testing.T) {
 	t.Parallel()
-	v := triage.ValuesOf("Kim & <Son>", "kim@shop.example", json.RawMessage(`{"brand":"Glow","n":1.50,"ok":true,"list":[1],"none":null,"a":{"b":1}}`))
+	v := triage.ValuesOf("Kim & <Son>", "kim@shop.example",
+		json.RawMessage(`{"brand":"Glow","n":1.50,"ok":true,"list":[1],"none":null,"a":{"b":1}}`))
 	for _, c := range []struct {
 		template, text string
 		html, want     bool
@@ -115,7 +116,8 @@ func TestFlags(t *testing.T) {
 		}
 		all |= f
 	}
-	if got := (triage.Duplicate | triage.Misleading).Each(); !slices.Equal(got, []triage.Flag{triage.Misleading, triage.Duplicate}) || all != 1<<len(triage.Flags())-1 || triage.ParseFlag("x") != 0 {
+	if got := (triage.Duplicate | triage.Misleading).Each(); !slices.Equal(got, []triage.Flag{triage.Misleading, triage.Duplicate}) ||
+		all != 1<<len(triage.Flags())-1 || triage.ParseFlag("x") != 0 {
 		t.Error(got)
 	}
 }

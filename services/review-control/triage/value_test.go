@@ -47,7 +47,8 @@ func TestReadValue(t *testing.T) {
 			t.Errorf("%q: %q, want %q", text, v.Signs, want)
 		}
 	}
-	if got := fmt.Sprint(triage.ReadValue("a\u200bb\u202e\xff").Parts); got != "[{a false} {U+200B true} {b false} {U+202E true} {U+FFFD true}]" {
+	if got := fmt.Sprint(triage.ReadValue("a\u200bb\u202e\xff").Parts); got != "[{a false} {U+200B true} {b false} {U+202E "+
+		"true} {U+FFFD true}]" {
 		t.Error(got)
 	}
 	template, _ := triage.ParseTemplate("{{toName}}, see {{context.a}}{{toName}}.")

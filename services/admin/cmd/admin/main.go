@@ -7,11 +7,11 @@ import (
 	"os"
 	"time"
 
-	"hub.internal/pkg/audit"
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/admin"
+	"hub.internal/services/admin/auditlog"
 	"hub.internal/services/admin/auth"
 	"hub.internal/services/admin/console"
 	"hub.internal/services/admin/jobs"
@@ -21,6 +21,7 @@ import (
 	"hub.internal/services/admin/reviewcontrol"
 )
 
+// settings is the environment of admin serve.
 type settings struct {
 	service.Settings
 	CatalogFile string `env:"HUB_CATALOG" envDefault:"deploy/catalog.json"`
@@ -31,6 +32,7 @@ type settings struct {
 var program = service.Program[settings]{Name: "admin", Short: "The service that keeps menus and the pages that agents write",
 	Migrate: migrate, Manifest: manifest, Build: build}
 
+// manifest is what the service tells the gateway; it opens nothing.
 func manifest() tool.Manifest {
 	return admin.Manifest(append(console.Routes(), overview.Routes()...)...)
 }
@@ -53,12 +55,12 @@ func build(h *service.Host, s settings) error {
 	h.Tools(admin.Tools(svc)...)
 	h.Operations(admin.Operations(svc)...)
 	h.Pages(pages)
-	return watch(h, s, audit.OwnersIn(catalog))
+	return watch(h, s, auditlog.OwnersIn(catalog))
 }
 
 // watch hands over what is about the audit log: its pages, its roll-ups and its end, and who recorded what is not his.
-func watch(h *service.Host, s settings, owners audit.Owners) error {
-	log, err := audit.OpenReader(s.AuditURL.Reveal(), time.Now)
+func watch(h *service.Host, s settings, owners auditlog.Owners) error {
+	log, err := postgres.OpenReader(s.AuditURL.Reveal(), time.Now)
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
@@ -87,5 +89,5 @@ func migrate(ctx context.Context, ownerURL string) error {
 	if err := postgres.Migrate(ctx, ownerURL); err != nil {
 		return err
 	}
-	return audit.Retain(int(s.Retention))(ctx, ownerURL, "admin")
+	return postgres.Retain(int(s.Retention))(ctx, ownerURL, "admin")
 }

@@ -34,9 +34,16 @@ func TestServe(t *testing.T) {
 	store := hubtest.Pool(t, db.SuperuserURL)
 	hubtest.Eventually(t, "the audit log is rolled up", func() bool {
 		var done bool
-		return store.QueryRow(t.Context(), `SELECT until > now() - interval '1 hour' FROM audit.watermarks WHERE grain = '5m'`).Scan(&done) == nil && done
+		return store.QueryRow(
+			t.Context(),
+			`SELECT until > now() - interval '1 hour' FROM audit.watermarks WHERE grain = '5m'`,
+		).Scan(
+			&done,
+		) == nil &&
+			done
 	})
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, hop.ManifestPath: 401, "/admin/menus": 401, "/admin": 401, "/admin/audit": 401, "/admin/audit/export": 401, "/p/a/b": 401, "/internal/menus/navigation": 405, "/": 404} {
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, hop.ManifestPath: 401, "/admin/menus": 401,
+		"/admin": 401, "/admin/audit": 401, "/admin/audit/export": 401, "/p/a/b": 401, "/internal/menus/navigation": 405, "/": 404} {
 		if got := p.Get(path); got != want {
 			t.Errorf("GET %s: %d, want %d", path, got, want)
 		}
@@ -65,9 +72,13 @@ func TestRetention(t *testing.T) {
 	for _, c := range []struct {
 		setting    string
 		code, days int
-	}{{"", 0, 400}, {"HUB_AUDIT_RETENTION=62d", 0, 62}, {"HUB_AUDIT_RETENTION=61d", 1, 62}, {"HUB_AUDIT_RETENTION=9600h", 1, 62}, {"HUB_AUDIT_RETENTION=800d", 0, 800}} {
+	}{{"", 0, 400}, {"HUB_AUDIT_RETENTION=62d", 0, 62}, {"HUB_AUDIT_RETENTION=61d", 1, 62}, {"HUB_AUDIT_RETENTION=9600h", 1, 62},
+		{"HUB_AUDIT_RETENTION=800d", 0, 800}} {
 		p := hubtest.Launch(t, []string{"HUB_MIGRATE_URL=" + db.OwnerURL, c.setting}, "migrate")
-		if code := p.Wait(t); code != c.code || code != 0 && (!strings.Contains(p.Log.String(), "HUB_AUDIT_RETENTION") || strings.Contains(p.Log.String(), "hub-test")) {
+		if code := p.Wait(
+			t,
+		); code != c.code ||
+			code != 0 && (!strings.Contains(p.Log.String(), "HUB_AUDIT_RETENTION") || strings.Contains(p.Log.String(), "hub-test")) {
 			t.Errorf("%s: exit %d, %s", c.setting, code, p.Log)
 		}
 		if n := days(); n != c.days {

@@ -30,6 +30,7 @@ type Line struct {
 
 // Between lists what has to be done to a version to make it the other one; nothing when they read alike.
 func Between(before, after admin.Page) (lines []Line, more bool) {
+	// A unified diff (Myers) of the two texts, with a few lines of context.
 	old := linesOf(before)
 	diff, err := udiff.ToUnifiedDiff("", "", old, udiff.Lines(old, linesOf(after)), around)
 	if err != nil {
@@ -41,6 +42,7 @@ func Between(before, after admin.Page) (lines []Line, more bool) {
 			lines = append(lines, Line{Kind: "gap"})
 		}
 		for _, l := range hunk.Lines {
+			// A page that was rewritten as a whole has nothing to compare.
 			if len(lines) >= most {
 				return lines, true
 			}
@@ -119,6 +121,7 @@ func value(raw json.RawMessage) string {
 	return string(raw)
 }
 
+// optional is a text, empty for none.
 func optional(s *string) string {
 	if s == nil {
 		return ""

@@ -95,6 +95,7 @@ func cellOf(raw json.RawMessage, plain bool) Cell {
 	return numberCell(string(raw), plain)
 }
 
+// numberCell is a number: grouped by thousands unless it is plain, and sorted by its value.
 func numberCell(literal string, plain bool) Cell {
 	value, err := strconv.ParseFloat(literal, 64)
 	if err != nil && math.IsInf(value, 0) {
@@ -107,6 +108,7 @@ func numberCell(literal string, plain bool) Cell {
 	return Cell{Text: shown, number: true, value: value}
 }
 
+// textCell is a text as what it looks like: a number, a moment, a link to an address that a page may lead to, or else words.
 func textCell(s string, plain bool) Cell {
 	s = strings.TrimSpace(s)
 	switch {
@@ -136,6 +138,7 @@ func textCell(s string, plain bool) Cell {
 	return c
 }
 
+// listCell is a list: of numbers a line, of others their texts.
 func listCell(raw json.RawMessage) Cell {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {

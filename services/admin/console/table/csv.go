@@ -38,6 +38,7 @@ func CSV(s admin.Section) ([]byte, error) {
 	return b.Bytes(), w.Error()
 }
 
+// field is a value as a field of CSV has it: whole and as it came.
 func field(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
 	switch {

@@ -26,6 +26,7 @@ func seriesOf(list []json.RawMessage) *Series {
 	}
 	s := &Series{make([]float64, len(list))}
 	for n, raw := range list {
+		// ParseFloat reads inf and hexadecimals, too, but JSON has neither.
 		v, err := strconv.ParseFloat(strings.TrimSpace(string(raw)), 64)
 		if err != nil || math.IsInf(v, 0) || math.IsNaN(v) || raw[0] == '"' {
 			return nil
@@ -48,6 +49,7 @@ func (s *Series) Last() float64 { return s.values[len(s.values)-1] }
 // Points are the corners of the line, for a drawing of 120 by 28.
 func (s *Series) Points() string {
 	low, high := slices.Min(s.values), slices.Max(s.values)
+	// Of a long series evenly chosen ones are drawn, the first and the last among them.
 	n := min(len(s.values), maxPoints)
 	points := make([]string, n)
 	for i := range n {

@@ -11,6 +11,7 @@ import (
 
 // Table is a table as it is shown.
 type Table struct {
+	// Each row has a cell for each column.
 	Columns []Column
 	Rows    [][]Cell
 	// Sorted is the column that the rows are in the order of, -1 for the order in which they came.
@@ -40,6 +41,7 @@ func Of(s admin.Section) Table {
 	}
 	for c, column := range s.Columns {
 		cells := make([]Cell, len(t.Rows))
+		// A drawn series is no number to line up by.
 		drawn := false
 		for r := range t.Rows {
 			cells[r] = t.Rows[r][c]
@@ -66,6 +68,7 @@ func (t *Table) Sort(column int, descending bool) {
 	number := t.Columns[column].Number
 	slices.SortStableFunc(t.Rows, func(x, y []Cell) int {
 		a, b := x[column], y[column]
+		// In both directions: nobody sorts to see what is not there.
 		if a.Empty() || b.Empty() {
 			return cmp.Compare(boolean(a.Empty()), boolean(b.Empty()))
 		}
@@ -91,6 +94,7 @@ func (c Cell) order() string {
 	return strings.ToLower(c.Text)
 }
 
+// boolean is 1 for true, to compare by.
 func boolean(b bool) int {
 	if b {
 		return 1

@@ -11,8 +11,10 @@ import (
 
 func TestNumber(t *testing.T) {
 	for literal, want := range map[string]string{
-		"0": "0", "-0": "-0", "7": "7", "1234": "1,234", "-1234567": "-1,234,567", "1234.50": "1,234.50", "0.123456": "0.123456", "0.1234567": "0.123457", "2.0000001": "2",
-		"1e3": "1,000", "1.5E-3": "0.0015", "1e21": "1e21", "1e-9": "1e-9", "1e999": "1e999", "12345678901234567890": "12,345,678,901,234,567,890", "-9007199254740993.25": "-9,007,199,254,740,993.25",
+		"0": "0", "-0": "-0", "7": "7", "1234": "1,234", "-1234567": "-1,234,567", "1234.50": "1,234.50", "0.123456": "0.123456",
+		"0.1234567": "0.123457", "2.0000001": "2",
+		"1e3": "1,000", "1.5E-3": "0.0015", "1e21": "1e21", "1e-9": "1e-9", "1e999": "1e999",
+		"12345678901234567890": "12,345,678,901,234,567,890", "-9007199254740993.25": "-9,007,199,254,740,993.25",
 		strings.Repeat("9", 60): strings.Repeat("9", 39) + "…",
 	} {
 		if got := Number(literal); got != want {
@@ -23,9 +25,12 @@ func TestNumber(t *testing.T) {
 
 func TestCells(t *testing.T) {
 	for raw, want := range map[string]string{
-		`null`: "", ``: "", `""`: "", `"  "`: "", `[]`: "", `{}`: "", `true`: "yes", `false`: "no", `12345`: "12,345", `"12345"`: "12345", `"12345.60"`: "12,345.60", `"00123"`: "00123", `"+82 10"`: "+82 10",
-		`"2026-01-31"`: "2026-01-31", `"0001-01-01T00:00:00Z"`: "0001-01-01T00:00:00Z", `"2026-01-31T09:00:00"`: "2026-01-31 09:00:00", `"https://x.example/a"`: "https://x.example/a → https://x.example/a", `"javascript:alert(1)"`: "javascript:alert(1)",
-		`"//evil.example"`: "//evil.example", `"a@x.example"`: "a@x.example → mailto:a@x.example", `"tel:+123456"`: "tel:+123456", `["a","b",1000]`: "[a|b|1,000]", `{"name":"x","brand_id":1200,"none":null,"in":{"a":[1]}}`: `[name x|brand id 1200|in {"a":[1]}]`,
+		`null`: "", ``: "", `""`: "", `"  "`: "", `[]`: "", `{}`: "", `true`: "yes", `false`: "no", `12345`: "12,345", `"12345"`: "12345",
+		`"12345.60"`: "12,345.60", `"00123"`: "00123", `"+82 10"`: "+82 10",
+		`"2026-01-31"`: "2026-01-31", `"0001-01-01T00:00:00Z"`: "0001-01-01T00:00:00Z", `"2026-01-31T09:00:00"`: "2026-01-31 09:00:00",
+		`"https://x.example/a"`: "https://x.example/a → https://x.example/a", `"javascript:alert(1)"`: "javascript:alert(1)",
+		`"//evil.example"`: "//evil.example", `"a@x.example"`: "a@x.example → mailto:a@x.example", `"tel:+123456"`: "tel:+123456",
+		`["a","b",1000]`: "[a|b|1,000]", `{"name":"x","brand_id":1200,"none":null,"in":{"a":[1]}}`: `[name x|brand id 1200|in {"a":[1]}]`,
 		`[1]`: "[1]", `[1,"2"]`: "[1|2]", `[1,2]`: "~2 values from 1 to 2: first 1, last 2", `[1,null]`: "[1|]", `[1e999,2]`: "[1e999|2]",
 		`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9}`: "[a 1|b 2|c 3|d 4|e 5|f 6|g 7|h 8] +1",
 	} {
@@ -33,7 +38,11 @@ func TestCells(t *testing.T) {
 			t.Errorf("%s: %s, want %s", raw, got, want)
 		}
 	}
-	if c := cellOf(json.RawMessage(`"`+strings.Repeat("long ", 3000)+`"`), false); len([]rune(c.Text)) > maxText || len([]rune(c.Whole)) > maxWhole || c.Whole == "" {
+	if c := cellOf(
+		json.RawMessage(`"`+strings.Repeat("long ", 3000)+`"`),
+		false,
+	); len([]rune(c.Text)) > maxText || len([]rune(c.Whole)) > maxWhole ||
+		c.Whole == "" {
 		t.Errorf("%d of %d", len(c.Text), len(c.Whole))
 	}
 }
@@ -64,7 +73,8 @@ func TestKeysReachInto(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"a":{"b":{"c":1},"b.c":2,"x":null},"a.x":3,"n":1}`), &row); err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]string{"a.b.c": "2", "a.x": "3", "a.x.y": "", "n.x": "", "a.": "", ".": "", "": "", "b": "", "a.b": `{"c":1}`} {
+	for key, want := range map[string]string{"a.b.c": "2", "a.x": "3", "a.x.y": "", "n.x": "", "a.": "", ".": "", "": "", "b": "",
+		"a.b": `{"c":1}`} {
 		if got := string(row.Member(key)); got != want {
 			t.Errorf("%q: %q, want %q", key, got, want)
 		}
@@ -88,18 +98,23 @@ func TestSeriesStayInTheirDrawing(t *testing.T) {
 
 // FuzzOf lays out whatever rows hold: nothing breaks, what links leads to the web or a mailbox, and sorting keeps all rows.
 func FuzzOf(f *testing.F) {
-	for _, row := range []string{`{"a":1,"b":"x"}`, `{"a":[1,2,3],"b":{"c":"https://x.example"}}`, `{"a":"2026-01-31T09:00:00Z"}`, `{"a":1e400}`, `[]`, `{"a":"javascript:x","a.b":null}`} {
+	for _, row := range []string{`{"a":1,"b":"x"}`, `{"a":[1,2,3],"b":{"c":"https://x.example"}}`, `{"a":"2026-01-31T09:00:00Z"}`,
+		`{"a":1e400}`, `[]`, `{"a":"javascript:x","a.b":null}`} {
 		f.Add(row, "a", "b.c", true)
 	}
 	f.Fuzz(func(t *testing.T, row, a, b string, down bool) {
 		if !json.Valid([]byte(row)) {
 			return
 		}
-		s := admin.Section{Columns: []admin.Column{{Key: a, Label: "A"}, {Key: b, Label: "B"}}, Rows: []json.RawMessage{json.RawMessage(row), json.RawMessage(`{"a":2}`), json.RawMessage(`{}`)}}
+		s := admin.Section{
+			Columns: []admin.Column{{Key: a, Label: "A"}, {Key: b, Label: "B"}},
+			Rows:    []json.RawMessage{json.RawMessage(row), json.RawMessage(`{"a":2}`), json.RawMessage(`{}`)},
+		}
 		table := Of(s)
 		for _, line := range table.Rows {
 			for _, c := range line {
-				if c.Href != "" && !strings.HasPrefix(c.Href, "http://") && !strings.HasPrefix(c.Href, "https://") && !strings.HasPrefix(c.Href, "mailto:") {
+				if c.Href != "" && !strings.HasPrefix(c.Href, "http://") && !strings.HasPrefix(c.Href, "https://") &&
+					!strings.HasPrefix(c.Href, "mailto:") {
 					t.Errorf("a link to %q", c.Href)
 				}
 				if c.Series != nil {

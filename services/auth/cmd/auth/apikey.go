@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"hub.internal/pkg/service"
+	"hub.internal/pkg/text"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +17,7 @@ import (
 	"hub.internal/services/auth/redis"
 )
 
+// apikeys is the command group for API keys.
 func apikeys(environ []string) *cobra.Command {
 	c, cmd := group(environ, "apikey", "Manage API keys; every command is recorded in the audit log", `Environment:
   HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth
@@ -27,6 +28,7 @@ func apikeys(environ []string) *cobra.Command {
 	return cmd
 }
 
+// issue issues a key. Its secret is printed this once.
 func (c *commands) issue() *cobra.Command {
 	in := auth.Issue{Limits: auth.DefaultLimits()}
 	var lifetime span
@@ -50,50 +52,31 @@ func (c *commands) issue() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			r := newRecord(k)
-			r.Key = secret.Reveal()
-			return printJSON(cmd, r)
-		}
-		printKey(cmd.OutOrStdout(), k, []string{k.ID})
-		printSecret(cmd.OutOrStdout(), secret)
-		return nil
+		r := newRecord(k)
+		r.Key = secret.Reveal()
+		return c.print(cmd, r, "%s (%s) may %s and expires at %s.\n\n%s\n\n%s\n", k.ID, k.Name, strings.Join(k.Scopes, ", "),
+			moment(k.ExpiresAt), r.Key, shownOnce)
 	})
 	return cmd
 }
 
+// list prints all keys, page by page of the store.
 func (c *commands) list() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List all keys, newest first", Args: cobra.NoArgs}
 	cmd.RunE = c.run(noPepper, "", func(ctx context.Context, s *auth.Service, _ []string) error {
-		all, after := []auth.Key{}, ""
-		for {
-			page, next, err := s.List(ctx, auth.KeyFilter{After: after})
-			if err != nil {
-				return err
-			}
-			all = append(all, page...)
-			if after = next; next == "" {
-				break
-			}
+		all, err := everyPage(func(after string) ([]auth.Key, string, error) { return s.List(ctx, auth.KeyFilter{After: after}) })
+		if err != nil {
+			return err
 		}
-		if c.JSON {
-			records := make([]record, len(all))
-			for i, k := range all {
-				records[i] = newRecord(k)
-			}
-			return printJSON(cmd, map[string]any{"keys": records})
-		}
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tNAME\tKEY\tSTATUS\tSCOPES\tEXPIRES\tLAST USED")
-		for _, k := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Name, hint(k), k.Status(time.Now()), strings.Join(k.Scopes, ","),
-				moment(k.ExpiresAt), moment(k.LastUsedAt))
-		}
-		return w.Flush()
+		return printList(c, cmd, "keys", all, newRecord, "ID\tNAME\tKEY\tSTATUS\tSCOPES\tEXPIRES\tLAST USED", func(k auth.Key) []string {
+			return []string{k.ID, k.Name, hint(k), string(k.Status(time.Now())), strings.Join(k.Scopes, ","), moment(k.ExpiresAt),
+				moment(k.LastUsedAt)}
+		})
 	})
 	return cmd
 }
 
+// revoke ends a key. It needs no pepper, and tells the gateways at once.
 func (c *commands) revoke() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{Use: "revoke ID --reason REASON", Short: "End a key at once, for good", Args: cobra.ExactArgs(1)}
@@ -104,18 +87,16 @@ func (c *commands) revoke() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return printJSON(cmd, newRecord(k))
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s is revoked since %s: %s\n", k.ID, moment(k.RevokedAt), k.RevokeReason)
+		successor := ""
 		if k.RotatedTo != "" {
-			fmt.Fprintf(cmd.OutOrStdout(), "Its successor %s is another key and was left as it is.\n", k.RotatedTo)
+			successor = "Its successor " + k.RotatedTo + " is another key and was left as it is.\n"
 		}
-		return nil
+		return c.print(cmd, newRecord(k), "%s is revoked since %s: %s\n%s", k.ID, moment(k.RevokedAt), k.RevokeReason, successor)
 	})
 	return cmd
 }
 
+// rotate issues the successor of a key.
 func (c *commands) rotate() *cobra.Command {
 	overlap := span(24 * time.Hour)
 	cmd := &cobra.Command{Use: "rotate ID --overlap 24h", Args: cobra.ExactArgs(1),
@@ -126,18 +107,13 @@ func (c *commands) rotate() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			out := newRecord(r.Successor)
-			out.Key, out.Chain = r.Secret.Reveal(), r.Chain
-			return printJSON(cmd, struct {
-				record
-				Old record `json:"old"`
-			}{out, newRecord(r.Old)})
-		}
-		printKey(cmd.OutOrStdout(), r.Successor, r.Chain)
-		fmt.Fprintf(cmd.OutOrStdout(), "\n%s expires at %s.\n", r.Old.ID, moment(r.Old.ExpiresAt))
-		printSecret(cmd.OutOrStdout(), r.Secret)
-		return nil
+		out := newRecord(r.Successor)
+		out.Key, out.Chain = r.Secret.Reveal(), r.Chain
+		return c.print(cmd, struct {
+			record
+			Old record `json:"old"`
+		}{out, newRecord(r.Old)}, "%s\n%s expires at %s.\n\n%s\n\n%s\n", strings.Join(r.Chain, " → "), r.Old.ID, moment(r.Old.ExpiresAt),
+			out.Key, shownOnce)
 	})
 	return cmd
 }
@@ -159,14 +135,17 @@ func (c *commands) run(pepper bool, effect string, do func(context.Context, *aut
 			}
 		}
 		if effect != "" {
-			notices := &notices{warn: cmd.ErrOrStderr(), effect: effect}
+			told := notices{failed: func(_ string, err error) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "warning: the gateways could not be told at once (%s); %s within 2 s anyway\n",
+					text.OneLine(err.Error()), effect)
+			}}
 			if url := s.RedisURL.Reveal(); url != "" {
-				if notices.publisher, err = redis.Open(url); err != nil {
+				if told.publisher, err = redis.Open(url); err != nil {
 					return err
 				}
-				defer notices.publisher.Close()
+				defer told.publisher.Close()
 			}
-			parts.Notices = notices
+			parts.Notices = told
 		}
 		service := auth.New(parts)
 		if pepper {

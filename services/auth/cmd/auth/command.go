@@ -19,11 +19,13 @@ func root(environ []string) *cobra.Command {
 // commands is what the commands of a group have in common.
 type commands struct{ *service.Operator }
 
+// group is a group of commands with the flags that all of them have.
 func group(environ []string, name, short, environment string) (*commands, *cobra.Command) {
 	o, cmd := service.OperatorGroup("auth", environ, name, short, environment)
 	return &commands{o}, cmd
 }
 
+// commandSettings is what commands read of the environment beside the store: each what it needs.
 type commandSettings struct {
 	Pepper         config.Secret `env:"HUB_KEY_PEPPER"`
 	PepperPrevious config.Secret `env:"HUB_KEY_PEPPER_PREVIOUS"`

@@ -12,8 +12,10 @@ import (
 // span is a flag's duration that also knows days.
 type span time.Duration
 
+// Type implements pflag.Value.
 func (s *span) Type() string { return "duration" }
 
+// String implements pflag.Value; a span that was not given is empty.
 func (s *span) String() string {
 	if *s == 0 {
 		return ""
@@ -21,6 +23,7 @@ func (s *span) String() string {
 	return time.Duration(*s).String()
 }
 
+// Set implements pflag.Value: a duration of Go, or whole days such as 90d.
 func (s *span) Set(text string) error {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)
@@ -38,6 +41,7 @@ func (s *span) Set(text string) error {
 	return nil
 }
 
+// need marks flags of a command as required. It panics for a flag that there is none: that is a mistake of the program.
 func need(cmd *cobra.Command, flags ...string) {
 	for _, name := range flags {
 		if err := cmd.MarkFlagRequired(name); err != nil {

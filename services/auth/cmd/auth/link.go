@@ -3,12 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
-
-	"hub.internal/pkg/service"
 
 	"github.com/spf13/cobra"
 
@@ -17,7 +13,7 @@ import (
 	"hub.internal/services/auth/postgres"
 )
 
-// accountLinks is the command group that manages the links of users to apps.
+// accountLinks is the command group for the links of users to apps. In the console each user sees and ends their own alone.
 func accountLinks(environ []string) *cobra.Command {
 	c, cmd := group(environ, "link", "Manage the links of users to Connected Apps; every change is recorded in the audit log", `Environment:
   HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth`)
@@ -25,13 +21,7 @@ func accountLinks(environ []string) *cobra.Command {
 	return cmd
 }
 
-// onLinks is a command on links.
-func (c *commands) onLinks(do func(context.Context, *links.Service, *postgres.Store, []string) error) service.Runner {
-	return c.onStore(func(ctx context.Context, _ *cobra.Command, _ commandSettings, store *postgres.Store, args []string) error {
-		return do(ctx, links.New(links.Config{Store: store, Now: time.Now}), store, args)
-	})
-}
-
+// addLink links a user of an app to an account that nobody asks. Repeating it with the same scopes changes nothing.
 func (c *commands) addLink() *cobra.Command {
 	var app, externalUser, email string
 	var scopes []string
@@ -43,74 +33,54 @@ func (c *commands) addLink() *cobra.Command {
 	f.StringVar(&email, "user", "", "the address of the account")
 	f.StringSliceVar(&scopes, "scopes", nil, "what the app may do for them: of the app's scopes")
 	need(cmd, "app", "external-user", "user")
-	cmd.RunE = c.onLinks(func(ctx context.Context, s *links.Service, _ *postgres.Store, _ []string) error {
-		l, err := s.Add(ctx, app, externalUser, email, some(scopes))
+	cmd.RunE = c.onStore(func(ctx context.Context, cmd *cobra.Command, _ commandSettings, store *postgres.Store, _ []string) error {
+		l, err := links.New(links.Config{Store: store, Now: time.Now}).Add(ctx, app, externalUser, email, withoutEmpty(scopes))
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return printJSON(cmd, newLinkRecord(links.Listed{Link: l, Email: email}))
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s links %s of %s to %s.\n", l.ID, l.ExternalUser, l.Service, email)
-		return err
+		return c.print(cmd, newLinkRecord(links.Listed{Link: l, Email: email}), "%s links %s of %s to %s.\n", l.ID, l.ExternalUser, l.Service,
+			email)
 	})
 	return cmd
 }
 
+// listLinks prints the links that hold, of an app or of an account where one is named.
 func (c *commands) listLinks() *cobra.Command {
 	var f links.Filter
 	var email string
 	cmd := &cobra.Command{Use: "list [--app CODE] [--user EMAIL]", Short: "List the links that hold, newest first", Args: cobra.NoArgs}
 	cmd.Flags().StringVar(&f.Service, "app", "", "of this app alone")
 	cmd.Flags().StringVar(&email, "user", "", "of this account alone")
-	cmd.RunE = c.onLinks(func(ctx context.Context, s *links.Service, store *postgres.Store, _ []string) error {
+	cmd.RunE = c.onStore(func(ctx context.Context, cmd *cobra.Command, _ commandSettings, store *postgres.Store, _ []string) (err error) {
 		if email != "" {
-			id, err := store.UserID(ctx, email)
-			if err != nil {
+			if f.HubUser, err = store.UserID(ctx, email); err != nil {
 				return err
 			}
-			f.HubUser = id
 		}
-		all := []links.Listed{}
-		for {
-			page, next, err := s.List(ctx, f)
-			if err != nil {
-				return err
-			}
-			if all, f.After = append(all, page...), next; next == "" {
-				break
-			}
+		s := links.New(links.Config{Store: store, Now: time.Now})
+		all, err := everyPage(func(after string) ([]links.Listed, string, error) {
+			f.After = after
+			return s.List(ctx, f)
+		})
+		if err != nil {
+			return err
 		}
-		if c.JSON {
-			records := make([]linkRecord, len(all))
-			for i, l := range all {
-				records[i] = newLinkRecord(l)
-			}
-			return printJSON(cmd, map[string]any{"links": records})
-		}
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tAPP\tEXTERNAL USER\tACCOUNT\tSCOPES\tLINKED")
-		for _, l := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, l.Service, l.ExternalUser, l.Email, cmp.Or(strings.Join(l.Scopes, ","), "-"),
-				moment(&l.LinkedAt))
-		}
-		return w.Flush()
+		return printList(c, cmd, "links", all, newLinkRecord, "ID\tAPP\tEXTERNAL USER\tACCOUNT\tSCOPES\tLINKED", func(l links.Listed) []string {
+			return []string{l.ID, l.Service, l.ExternalUser, l.Email, cmp.Or(strings.Join(l.Scopes, ","), "-"), moment(&l.LinkedAt)}
+		})
 	})
 	return cmd
 }
 
+// revokeLink ends the link of anybody.
 func (c *commands) revokeLink() *cobra.Command {
 	cmd := &cobra.Command{Use: "revoke ID", Short: "End a link, at once; the user can link again", Args: cobra.ExactArgs(1)}
-	cmd.RunE = c.onLinks(func(ctx context.Context, s *links.Service, _ *postgres.Store, args []string) error {
-		l, err := s.Revoke(ctx, args[0])
+	cmd.RunE = c.onStore(func(ctx context.Context, cmd *cobra.Command, _ commandSettings, store *postgres.Store, args []string) error {
+		l, err := links.New(links.Config{Store: store, Now: time.Now}).Revoke(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return printJSON(cmd, newLinkRecord(links.Listed{Link: l}))
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s has ended.\n", l.ID)
-		return err
+		return c.print(cmd, newLinkRecord(links.Listed{Link: l}), "%s has ended.\n", l.ID)
 	})
 	return cmd
 }
@@ -128,6 +98,7 @@ type linkRecord struct {
 	LinkedAt     string       `json:"linked_at"`
 }
 
+// newLinkRecord is a link; its address is empty where that was not read.
 func newLinkRecord(l links.Listed) linkRecord {
 	return linkRecord{ID: l.ID, Service: l.Service, ExternalUser: l.ExternalUser, HubUser: l.HubUser, Email: l.Email, Status: l.Status,
 		Scopes: l.Scopes, Version: l.Version, LinkedAt: schema.Moment(l.LinkedAt)}

@@ -27,6 +27,7 @@ var program = service.Program[settings]{Name: "auth",
 	Short:   "The service that owns API keys, Connected Apps and the console's users, and the commands to manage them",
 	Migrate: postgres.Migrate, Manifest: manifest, Build: build}
 
+// manifest is what the service tells the gateway; it opens nothing.
 func manifest() tool.Manifest {
 	pages := slices.Concat(console.Routes(), connect.Routes())
 	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), operations(nil, nil, nil, nil), pages...).WithRoutes(auth.Routes(nil)...)
@@ -39,6 +40,7 @@ func operations(s *auth.Service, p *auth.People, a *apps.Service, t *servicejwt.
 
 func main() { os.Exit(service.Execute(root(os.Environ()))) }
 
+// settings is the environment of auth serve.
 type settings struct {
 	service.Settings
 	Pepper         config.Secret `env:"HUB_KEY_PEPPER,required,notEmpty"`
@@ -87,11 +89,12 @@ func sealerOf(keyset config.Secret) (links.Sealer, error) {
 // parts is what the settings make, before anything is opened.
 type parts struct {
 	peppers  auth.Peppers
-	notices  logged
+	notices  notices
 	sealer   links.Sealer
 	provider auth.SingleSignOn
 }
 
+// parts makes what the settings describe. Its error names the setting that is wrong.
 func (s settings) parts(h *service.Host) (p parts, err error) {
 	if p.peppers, err = auth.NewPeppers(s.Pepper.Reveal(), s.PepperPrevious.Reveal()); err == nil {
 		p.sealer, err = sealerOf(s.SecretsKeyset)
@@ -139,7 +142,7 @@ func build(h *service.Host, s settings) error {
 	svc := auth.New(auth.Config{Store: store, Peppers: p.peppers, Notices: p.notices, Now: time.Now, Logger: h.Logger()})
 	connected := apps.New(apps.Config{Store: store, Sealer: p.sealer, Now: time.Now})
 	linked := links.New(links.Config{Store: store, Sealer: p.sealer, PublicURL: s.PublicURL, Now: time.Now, Logger: h.Logger()})
-	tokens, err := servicejwt.New(servicejwt.Config{Store: store, Sealer: p.sealer, Links: linkedUsers{linked}, Audience: s.Audience,
+	tokens, err := servicejwt.New(servicejwt.Config{Store: store, Sealer: p.sealer, Links: linked, Audience: s.Audience,
 		Now: time.Now, Logger: h.Logger()})
 	if err != nil {
 		return err

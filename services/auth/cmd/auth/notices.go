@@ -3,43 +3,27 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"log/slog"
 
 	"hub.internal/pkg/service"
-	"hub.internal/pkg/text"
 	"hub.internal/services/auth/redis"
 )
 
-// notices publishes, and tells the person at the terminal when that failed.
+// notices tell the gateways which key has changed, so that none waits until its cached answer expires.
 type notices struct {
+	// publisher is nil without HUB_REDIS_URL.
 	publisher *redis.Publisher
-	warn      io.Writer
-	effect    string
+	// failed is told of a notice that was not published.
+	failed func(id string, err error)
 }
 
-// publish tells the gateways; a publisher that is nil cannot.
-func publish(ctx context.Context, publisher *redis.Publisher, id string) error {
-	if publisher == nil {
-		return errors.New("HUB_REDIS_URL is not set")
+// noticesOf publishes at a URL until the service has stopped; without one it only logs.
+func noticesOf(h *service.Host, url string) (n notices, err error) {
+	n.failed = func(id string, err error) {
+		h.Logger().Warn("the gateways could not be told of a changed key; they ask within 2 s", "key_id", id, "error", err)
 	}
-	return publisher.Publish(ctx, id)
-}
-
-// logged publishes what was changed in the console.
-type logged struct {
-	publisher *redis.Publisher
-	logger    *slog.Logger
-}
-
-// noticesOf publishes at a URL, until the service has stopped; without one it only logs.
-func noticesOf(h *service.Host, url string) (logged, error) {
-	n := logged{logger: h.Logger()}
 	if url == "" {
 		return n, nil
 	}
-	var err error
 	if n.publisher, err = redis.Open(url); err == nil {
 		h.Check("Redis", "HUB_REDIS_URL", n.publisher.Ping)
 		h.OnStop("Redis", func(context.Context) error { return n.publisher.Close() })
@@ -47,16 +31,14 @@ func noticesOf(h *service.Host, url string) (logged, error) {
 	return n, err
 }
 
-func (n logged) Changed(ctx context.Context, id string) {
-	// The change is committed: whoever asked for it may leave.
-	if err := publish(context.WithoutCancel(ctx), n.publisher, id); err != nil {
-		n.logger.WarnContext(ctx, "the gateways could not be told of a changed key; they ask within 2 s", "key_id", id, "error", err)
+// Changed implements auth.Notices.
+func (n notices) Changed(ctx context.Context, id string) {
+	err := errors.New("HUB_REDIS_URL is not set")
+	if n.publisher != nil {
+		// The change is committed: whoever asked for it may leave.
+		err = n.publisher.Publish(context.WithoutCancel(ctx), id)
 	}
-}
-
-func (n *notices) Changed(ctx context.Context, id string) {
-	if err := publish(ctx, n.publisher, id); err != nil {
-		fmt.Fprintf(n.warn, "warning: the gateways could not be told at once (%s); %s within 2 s anyway\n",
-			text.OneLine(err.Error()), n.effect)
+	if err != nil {
+		n.failed(id, err)
 	}
 }

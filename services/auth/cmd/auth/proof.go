@@ -18,7 +18,7 @@ func provePeppers(s *auth.Service, logger *slog.Logger) func(context.Context) er
 		case err != nil:
 			return err
 		case n > 0 && n == active:
-			return service.Lost("it is not the pepper of any of the %d active API keys, and HUB_KEY_PEPPER_PREVIOUS is neither", n)
+			return service.ProofFailed("it is not the pepper of any of the %d active API keys, and HUB_KEY_PEPPER_PREVIOUS is neither", n)
 		case n > 0:
 			logger.WarnContext(ctx, "active keys were issued under a pepper that is not configured; they do not verify", "keys", n)
 		}
@@ -34,7 +34,7 @@ func proveKeyset(s *apps.Service, logger *slog.Logger) func(context.Context) err
 		case err != nil:
 			return err
 		case n > 0 && n == tried:
-			return service.Lost("it opens none of the newest %d secrets of apps; it is not the keyset that they were sealed with", n)
+			return service.ProofFailed("it opens none of the newest %d secrets of apps; it is not the keyset that they were sealed with", n)
 		case n > 0:
 			logger.WarnContext(ctx,
 				"secrets of apps were sealed with a key that HUB_SECRETS_KEYSET does not have; tokens signed with them do not verify",

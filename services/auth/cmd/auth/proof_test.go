@@ -20,7 +20,7 @@ func TestServeStopsWithASecretThatIsNotTheStores(t *testing.T) {
 	keyset, other := strings.TrimSpace(x.ok(t, "keyset", "new")), strings.TrimSpace(x.ok(t, "keyset", "new"))
 	own := x.with("HUB_SECRETS_KEYSET=" + keyset)
 	own.issue(t)
-	own.ok(t, "app", "create", "shop", "--name", "The shop", "--redirect-url", "https://shop.example/back", "--scopes", "pay:read")
+	own.ok(t, "app", "put", "shop", "--name", "The shop", "--redirect-url", "https://shop.example/back", "--scopes", "pay:read")
 	own.ok(t, "app", "issue-secret", "shop")
 	changed := strings.TrimSpace(own.ok(t, "keyset", "add"))
 	changed = strings.TrimSpace(own.with("HUB_SECRETS_KEYSET="+changed).ok(t, "keyset", "promote"))
@@ -28,7 +28,10 @@ func TestServeStopsWithASecretThatIsNotTheStores(t *testing.T) {
 		t.Helper()
 		p := x.serve(t, environ...)
 		p.Ready(t)
-		if code := p.Stop(t); code != 0 || !strings.Contains(p.Log.String(), warning) || warning == "" && strings.Contains(p.Log.String(), "WARN") {
+		if code := p.Stop(
+			t,
+		); code != 0 || !strings.Contains(p.Log.String(), warning) ||
+			warning == "" && strings.Contains(p.Log.String(), "WARN") {
 			t.Errorf("exit %d, no %q in the log: %s", code, warning, p.Log)
 		}
 	}
@@ -49,7 +52,10 @@ func TestServeStopsWithASecretThatIsNotTheStores(t *testing.T) {
 				return
 			}
 			p := own.serve(t, c.environ...)
-			if code := p.Wait(t); code != 1 || !strings.Contains(p.Log.String(), "auth: configuration: "+c.setting+": it ") || strings.Contains(p.Log.String(), "serving") {
+			if code := p.Wait(
+				t,
+			); code != 1 || !strings.Contains(p.Log.String(), "auth: configuration: "+c.setting+": it ") ||
+				strings.Contains(p.Log.String(), "serving") {
 				t.Errorf("exit %d: %s", code, p.Log)
 			}
 			d := hubtest.Launch(t, slices.Concat(own.environ, callertest.Environ("auth", "auth", caller.Gateway), c.environ), "doctor")

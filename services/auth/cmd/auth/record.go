@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -38,56 +36,79 @@ type record struct {
 	Chain        []string    `json:"chain,omitempty"`
 }
 
+// newRecord is a key without the key itself.
 func newRecord(k auth.Key) record {
-	stamp := func(t *time.Time) *string {
-		if t == nil {
-			return nil
-		}
-		return new(schema.Moment(*t))
-	}
-	some := func(s string) *string {
-		if s == "" {
-			return nil
-		}
-		return &s
-	}
 	return record{ID: k.ID, Name: k.Name, Service: k.Service, Hint: hint(k), Status: k.Status(time.Now()), Scopes: k.Scopes, Limits: k.Limits,
 		CreatedBy: k.CreatedBy, CreatedAt: stamp(&k.CreatedAt), ExpiresAt: stamp(k.ExpiresAt),
-		RevokedAt: stamp(k.RevokedAt), RevokeReason: some(k.RevokeReason),
-		RotatedFrom: some(k.RotatedFrom), RotatedTo: some(k.RotatedTo), LastUsedAt: stamp(k.LastUsedAt), PepperID: k.PepperID}
+		RevokedAt: stamp(k.RevokedAt), RevokeReason: orNull(k.RevokeReason),
+		RotatedFrom: orNull(k.RotatedFrom), RotatedTo: orNull(k.RotatedTo), LastUsedAt: stamp(k.LastUsedAt), PepperID: k.PepperID}
 }
 
-func printJSON(cmd *cobra.Command, v any) error {
+// stamp is a moment as JSON has it, nil for none.
+func stamp(t *time.Time) *string {
+	if t == nil {
+		return nil
+	}
+	return new(schema.Moment(*t))
+}
+
+// orNull is a text as JSON has it, nil for an empty one.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// shownOnce follows what can be read on the terminal and nowhere else.
+const shownOnce = "Keep it now: it is not shown again."
+
+// print prints a record as JSON where --json asks for that, else a line for people.
+func (c *commands) print(cmd *cobra.Command, record any, format string, args ...any) error {
+	if !c.JSON {
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), format, args...)
+		return err
+	}
 	e := json.NewEncoder(cmd.OutOrStdout())
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	return e.Encode(record)
 }
 
-func printKey(out io.Writer, k auth.Key, chain []string) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	revoked := ""
-	if k.RevokedAt != nil {
-		revoked = moment(k.RevokedAt) + ": " + k.RevokeReason
+// printList prints a list as JSON, an object whose one member has the name, or as a table of what row returns of each.
+func printList[T, R any](c *commands, cmd *cobra.Command, name string, all []T, record func(T) R, head string, row func(T) []string) error {
+	if c.JSON {
+		records := make([]R, len(all))
+		for i, one := range all {
+			records[i] = record(one)
+		}
+		return c.print(cmd, map[string]any{name: records}, "")
 	}
-	for _, f := range [][2]string{
-		{"id", k.ID}, {"name", k.Name}, {"key", hint(k)}, {"status", string(k.Status(time.Now()))},
-		{"service", k.Service}, {"scopes", strings.Join(k.Scopes, ", ")},
-		{"limits", fmt.Sprintf("user %d a minute, burst %d; service %d a minute, burst %d",
-			k.Limits.UserPerMinute, k.Limits.UserBurst, k.Limits.ServicePerMinute, k.Limits.ServiceBurst)},
-		{"created", moment(&k.CreatedAt) + " by " + k.CreatedBy}, {"expires", moment(k.ExpiresAt)}, {"revoked", cmp.Or(revoked, "-")},
-		{"last used", moment(k.LastUsedAt)}, {"pepper", k.PepperID}, {"rotations", strings.Join(chain, " → ")},
-	} {
-		fmt.Fprintf(w, "%s\t%s\n", f[0], f[1])
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, head)
+	for _, one := range all {
+		fmt.Fprintln(w, strings.Join(row(one), "\t"))
 	}
-	_ = w.Flush() // like the print before it: a terminal that is gone gets no answer
+	return w.Flush()
 }
 
-func printSecret(out io.Writer, s auth.Secret) {
-	fmt.Fprintf(out, "\n%s\n\nKeep it now: it is not shown again.\n", s.Reveal())
+// everyPage returns the entries of all pages of a list.
+func everyPage[T any](page func(after string) ([]T, string, error)) (all []T, err error) {
+	for after := ""; ; {
+		some, next, err := page(after)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+		if after = next; next == "" {
+			return all, nil
+		}
+	}
 }
 
+// hint tells keys apart without telling them.
 func hint(k auth.Key) string { return k.Head + "…" + k.Tail }
 
+// moment is a moment for people, in UTC.
 func moment(t *time.Time) string {
 	if t == nil {
 		return "-"

@@ -35,16 +35,32 @@ func TestServe(t *testing.T) {
 	p := x.serve(t)
 	p.Ready(t)
 	t.Logf("ready after %v", time.Since(began))
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/debug/pprof/": 404, hop.ManifestPath: 401, "/internal/apikeys/verify": 405, "/": 404} {
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/debug/pprof/": 404, hop.ManifestPath: 401,
+		"/internal/apikeys/verify": 405, "/": 404} {
 		if got := p.Get(path); got != want {
 			t.Errorf("GET %s: %d, want %d", path, got, want)
 		}
 	}
-	client := remote.New(remote.Options{Service: "auth", Instancer: sd.FixedInstancer{p.Addr(t)}, Keys: callertest.Keys(t, caller.Gateway), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+	client := remote.New(
+		remote.Options{
+			Service:   "auth",
+			Instancer: sd.FixedInstancer{p.Addr(t)},
+			Keys:      callertest.Keys(t, caller.Gateway),
+			Logger:    slog.New(slog.DiscardHandler),
+			Patience:  hubtest.Patience,
+		},
+	)
 	defer client.Close()
 	type answer struct{ ID, Status string }
 	ask := func(key string) (answer, error) {
-		return remote.Operation[map[string]string, answer]{Path: "/internal/apikeys/verify", Repeatable: true}.Call(t.Context(), client, map[string]string{"key": key})
+		return remote.Operation[map[string]string, answer]{
+			Path:       "/internal/apikeys/verify",
+			Repeatable: true,
+		}.Call(
+			t.Context(),
+			client,
+			map[string]string{"key": key},
+		)
 	}
 	if got, err := ask(k.Key); err != nil || got != (answer{k.ID, "active"}) {
 		t.Errorf("%+v, %v", got, err)

@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"hub.internal/pkg/service"
@@ -23,7 +21,7 @@ import (
 func users(environ []string) *cobra.Command {
 	c, cmd := group(environ, "user", "Manage the users of the console; every change is recorded in the audit log", `Environment:
   HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth`)
-	cmd.AddCommand(c.addUser(), c.listUsers(), c.passwd(), c.userRoles(),
+	cmd.AddCommand(c.addUser(), c.listUsers(), c.passwd(),
 		c.onUser("disable EMAIL", "Sign a user out everywhere and keep them out", "is disabled and signed out", (*auth.People).Disable),
 		c.onUser("enable EMAIL", "Let a disabled user in again", "may sign in again", (*auth.People).Enable))
 	return cmd
@@ -43,6 +41,7 @@ func (c *commands) asPeople(do func(context.Context, *auth.People, []string) err
 // passwordFlag says where a password comes from: never the command line, which others can read.
 type passwordFlag struct{ stdin, none bool }
 
+// register adds the flag to a command.
 func (p *passwordFlag) register(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&p.stdin, "password-stdin", false,
 		"read the password from the first line of standard input (default: draw one and print it, this once)")
@@ -66,6 +65,7 @@ func (p *passwordFlag) read(cmd *cobra.Command) (password string, drawn bool, er
 	return text, false, nil
 }
 
+// addUser adds a user, the first administrator among them.
 func (c *commands) addUser() *cobra.Command {
 	var in auth.NewUser
 	var from passwordFlag
@@ -91,6 +91,7 @@ func (c *commands) addUser() *cobra.Command {
 	return cmd
 }
 
+// passwd gives a user another password: the way back in when the console cannot be entered.
 func (c *commands) passwd() *cobra.Command {
 	var from passwordFlag
 	cmd := &cobra.Command{Use: "passwd EMAIL", Short: "Give a user another password, and sign them out everywhere", Args: cobra.ExactArgs(1)}
@@ -109,52 +110,22 @@ func (c *commands) passwd() *cobra.Command {
 	return cmd
 }
 
-func (c *commands) userRoles() *cobra.Command {
-	var set []string
-	cmd := &cobra.Command{Use: "roles EMAIL --set reviewer,admin", Args: cobra.ExactArgs(1),
-		Short: "Give a user other roles; an empty list takes them all"}
-	cmd.Flags().StringSliceVar(&set, "set", nil, "all roles from now on: "+strings.Join(auth.Roles(), ", "))
-	need(cmd, "set")
-	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, args []string) error {
-		u, err := p.SetRoles(ctx, args[0], set)
-		if err != nil {
-			return err
-		}
-		return c.printUser(cmd, u, "", false)
-	})
-	return cmd
-}
-
+// listUsers prints all users.
 func (c *commands) listUsers() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List all users by address", Args: cobra.NoArgs}
 	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, _ []string) error {
-		var all []auth.User
-		for after := ""; ; {
-			page, next, err := p.Users(ctx, auth.UserFilter{After: after})
-			if err != nil {
-				return err
-			}
-			if all, after = append(all, page...), next; next == "" {
-				break
-			}
+		all, err := everyPage(func(after string) ([]auth.User, string, error) { return p.Users(ctx, auth.UserFilter{After: after}) })
+		if err != nil {
+			return err
 		}
-		if c.JSON {
-			records := make([]userRecord, len(all))
-			for i, u := range all {
-				records[i] = newUserRecord(u)
-			}
-			return printJSON(cmd, map[string]any{"users": records})
-		}
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "EMAIL\tNAME\tROLES\tSTATUS\tLAST LOG-IN\tID")
-		for _, u := range all {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", u.Email, u.Name, strings.Join(u.Roles, ","), userStatus(u), moment(u.LastLogin), u.ID)
-		}
-		return w.Flush()
+		return printList(c, cmd, "users", all, newUserRecord, "EMAIL\tNAME\tROLES\tSTATUS\tLAST LOG-IN\tID", func(u auth.User) []string {
+			return []string{u.Email, u.Name, strings.Join(u.Roles, ","), string(u.State()), moment(u.LastLogin), u.ID}
+		})
 	})
 	return cmd
 }
 
+// onUser is a command that takes the address of a user and does one thing.
 func (c *commands) onUser(use, short, done string, do func(*auth.People, context.Context, string) (auth.User, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1)}
 	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, args []string) error {
@@ -162,11 +133,7 @@ func (c *commands) onUser(use, short, done string, do func(*auth.People, context
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			return printJSON(cmd, newUserRecord(u))
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s %s.\n", u.Email, done)
-		return nil
+		return c.print(cmd, newUserRecord(u), "%s %s.\n", u.Email, done)
 	})
 	return cmd
 }
@@ -184,34 +151,19 @@ type userRecord struct {
 	Password string `json:"password,omitempty"`
 }
 
+// newUserRecord is a user without the hash of the password.
 func newUserRecord(u auth.User) userRecord {
 	return userRecord{
-		ID: u.ID, Email: u.Email, Name: u.Name, Roles: u.Roles, Status: userStatus(u), HasPassword: u.PasswordHash != "", CreatedBy: u.CreatedBy,
+		ID: u.ID, Email: u.Email, Name: u.Name, Roles: u.Roles, Status: string(u.State()),
+		HasPassword: u.PasswordHash != "", CreatedBy: u.CreatedBy,
 	}
 }
 
-func userStatus(u auth.User) string { return string(u.State()) }
-
+// printUser prints a user, with a password that was drawn.
 func (c *commands) printUser(cmd *cobra.Command, u auth.User, password string, drawn bool) error {
-	if c.JSON {
-		r := newUserRecord(u)
-		if drawn {
-			r.Password = password
-		}
-		return printJSON(cmd, r)
-	}
-	out := cmd.OutOrStdout()
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, f := range [][2]string{
-		{"id", u.ID}, {"e-mail", u.Email}, {"name", u.Name}, {"roles", strings.Join(u.Roles, ", ")}, {"status", userStatus(u)},
-	} {
-		fmt.Fprintf(w, "%s\t%s\n", f[0], f[1])
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
+	r, secret := newUserRecord(u), ""
 	if drawn {
-		fmt.Fprintf(out, "\n%s\n\nTell it to the user now: it is not shown again.\n", password)
+		r.Password, secret = password, "\n"+password+"\n\nTell it to the user now: it is not shown again.\n"
 	}
-	return nil
+	return c.print(cmd, r, "%s (%s) is %s, with the roles: %s\n%s", u.Email, u.Name, r.Status, strings.Join(u.Roles, ", "), secret)
 }

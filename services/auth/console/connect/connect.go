@@ -127,6 +127,7 @@ func signIn(w http.ResponseWriter, r *http.Request) error {
 	return web.Go(w, r, "/login?next="+url.QueryEscape(consentPath))
 }
 
+// consentPage asks a user to link their account.
 type consentPage struct {
 	links.Offer
 	// User is the app's own name for its user, as far as it is shown.
@@ -151,6 +152,7 @@ type asked struct {
 // ask shows what the user would agree to.
 func (p *Pages) ask(w http.ResponseWriter, r *http.Request) error { return p.render(w, r, false) }
 
+// render shows what a user is asked, or why nothing is.
 func (p *Pages) render(w http.ResponseWriter, r *http.Request, changed bool) error {
 	who, signedIn := person(r)
 	text, returnURL := kept(r)
@@ -184,6 +186,7 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, changed bool) err
 	return p.site.Render(w, r, "consent", page)
 }
 
+// without is a list without one of its strings.
 func without(s string, all []string) (rest []string) {
 	for _, a := range all {
 		if a != s {
@@ -249,10 +252,12 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request) error {
 	return web.Go(w, r, to)
 }
 
+// declined says that nothing was linked, where no app is to be told.
 func (p *Pages) declined(w http.ResponseWriter, r *http.Request) error {
 	return p.site.Render(w, r, "declined", web.Page{Title: "Nothing was linked", Plain: true})
 }
 
+// refusedPage says why an account cannot be linked.
 type refusedPage struct {
 	Text string
 	// Next leads on, if there is anything to do.

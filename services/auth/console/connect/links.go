@@ -10,6 +10,7 @@ import (
 	"hub.internal/services/auth/links"
 )
 
+// linksPage is a page of a user's links.
 type linksPage struct {
 	Links []linkRow
 	Pager web.Pager
@@ -76,6 +77,7 @@ func (p *Pages) unlinking(w http.ResponseWriter, r *http.Request) error {
 		})
 }
 
+// unlink ends a link of who is signed in.
 func (p *Pages) unlink(w http.ResponseWriter, r *http.Request) error {
 	who, signedIn := person(r)
 	if !signedIn {

@@ -48,7 +48,15 @@ func migrate(t *testing.T, db hubtest.WriteStoreDB) {
 func connect(t *testing.T, p *hubtest.Program) *remote.Client {
 	t.Helper()
 	p.Ready(t)
-	c := remote.New(remote.Options{Service: "authoring", Instancer: sd.FixedInstancer{p.Addr(t)}, Keys: callertest.Keys(t, caller.Gateway), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
+	c := remote.New(
+		remote.Options{
+			Service:   "authoring",
+			Instancer: sd.FixedInstancer{p.Addr(t)},
+			Keys:      callertest.Keys(t, caller.Gateway),
+			Logger:    slog.New(slog.DiscardHandler),
+			Patience:  hubtest.Patience,
+		},
+	)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -79,18 +87,34 @@ func TestServe(t *testing.T) {
 	p := start(t, db)
 	p.Ready(t)
 	t.Logf("ready after %v", time.Since(began))
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/debug/pprof/": 404, hop.ManifestPath: 401, "/internal/drafts/get": 405, "/": 404} {
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/debug/pprof/": 404, hop.ManifestPath: 401,
+		"/internal/drafts/get": 405, "/": 404} {
 		if got := p.Get(path); got != want {
 			t.Errorf("GET %s: %d, want %d", path, got, want)
 		}
 	}
 	c := connect(t, p)
-	if data, err := call(t, c, "create_segment", "k", []byte(`{"name":"n","kind":"partner","targets":[]}`)); err != nil || !strings.Contains(data, `"segment_id":"1"`) {
+	if data, err := call(
+		t,
+		c,
+		"create_segment",
+		"k",
+		[]byte(`{"name":"n","kind":"partner","targets":[]}`),
+	); err != nil ||
+		!strings.Contains(data, `"segment_id":"1"`) {
 		t.Errorf("%s, %v", data, err)
 	}
 	// Nobody has told it where query is.
 	began = time.Now()
-	_, err := call(t, c, "save_message_draft", "k", []byte(`{"segmentId":"1","name":"n","subjectTemplate":"s","bodyTemplate":"b","targets":[{"externalId":1,"toEmail":"a@b.example"}]}`))
+	_, err := call(
+		t,
+		c,
+		"save_message_draft",
+		"k",
+		[]byte(
+			`{"segmentId":"1","name":"n","subjectTemplate":"s","bodyTemplate":"b","targets":[{"externalId":1,"toEmail":"a@b.example"}]}`,
+		),
+	)
 	if !fault.Is(err, fault.DB) || !strings.Contains(err.Error(), "query") {
 		t.Errorf("without query: %v", err)
 	}
@@ -99,7 +123,8 @@ func TestServe(t *testing.T) {
 		t.Errorf("exit %d: %s", code, p.Log)
 	}
 	for line := range strings.Lines(p.Out.String() + p.Log.String()) {
-		if !json.Valid([]byte(line)) || strings.Contains(line, callertest.Signing("authoring").Reveal()) || strings.Contains(line, "hub_authoring-test") {
+		if !json.Valid([]byte(line)) || strings.Contains(line, callertest.Signing("authoring").Reveal()) ||
+			strings.Contains(line, "hub_authoring-test") {
 			t.Errorf("log line %s", line)
 		}
 	}
@@ -120,12 +145,16 @@ func TestBadSettings(t *testing.T) {
 	t.Parallel()
 	good := append(slices.Clone(keys), "HUB_WRITE_STORE_URL=postgres://hub_authoring:secret-word@127.0.0.1:1/hub")
 	for setting, bad := range map[string]string{
-		"HUB_DRAFT_RECIPIENTS": "HUB_DRAFT_RECIPIENTS=anybody", "HUB_PUBLIC_URL": "HUB_PUBLIC_URL=ftp://hub.example", "HUB_WRITE_STORE_URL": "HUB_WRITE_STORE_URL=secret-word", "HUB_SIGNING_KEY": "HUB_SIGNING_KEY=secret-word", "HUB_TRUSTED_KEYS": "HUB_TRUSTED_KEYS=secret-word", "HUB_DISCOVERY": "HUB_DISCOVERY=pigeon",
+		"HUB_DRAFT_RECIPIENTS": "HUB_DRAFT_RECIPIENTS=anybody", "HUB_PUBLIC_URL": "HUB_PUBLIC_URL=ftp://hub.example",
+		"HUB_WRITE_STORE_URL": "HUB_WRITE_STORE_URL=secret-word", "HUB_SIGNING_KEY": "HUB_SIGNING_KEY=secret-word",
+		"HUB_TRUSTED_KEYS": "HUB_TRUSTED_KEYS=secret-word", "HUB_DISCOVERY": "HUB_DISCOVERY=pigeon",
 	} {
 		p := hubtest.Launch(t, append(good, bad), "serve")
 		code, lines := p.Wait(t), p.Out.String()+p.Log.String()
 		last := lines[strings.LastIndex(strings.TrimSpace(lines), "\n")+1:]
-		if code != 1 || !strings.HasPrefix(last, "authoring: ") || !strings.Contains(last, strings.TrimPrefix(setting, "HUB_")) && !strings.Contains(last, "pigeon") || strings.Contains(lines, "secret-word") {
+		if code != 1 || !strings.HasPrefix(last, "authoring: ") ||
+			!strings.Contains(last, strings.TrimPrefix(setting, "HUB_")) && !strings.Contains(last, "pigeon") ||
+			strings.Contains(lines, "secret-word") {
 			t.Errorf("%s: exit %d: %s", setting, code, lines)
 		}
 	}
@@ -184,7 +213,15 @@ func TestKilledInMidWrite(t *testing.T) {
 	}
 	defer conn.Close(t.Context())
 	var segments, rows, audited int
-	if err := conn.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM authoring.segments), (SELECT count(*) FROM authoring.segment_targets), (SELECT count(*) FROM audit.calls WHERE outcome = 'ok')`).Scan(&segments, &rows, &audited); err != nil {
+	if err := conn.QueryRow(
+		t.Context(),
+		`SELECT (SELECT count(*) FROM authoring.segments), (SELECT count(*) FROM authoring.segment_targets), (SELECT count(*) `+
+			`FROM audit.calls WHERE outcome = 'ok')`,
+	).Scan(
+		&segments,
+		&rows,
+		&audited,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if segments != rounds/4 || rows != targets*rounds/4 || audited != rounds/4 {

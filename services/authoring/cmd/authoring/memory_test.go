@@ -52,15 +52,20 @@ func TestMemoryIsBounded(t *testing.T) {
 		targets, size    int
 		target           func(b *bytes.Buffer, i, padding int)
 	}{
-		{"50,000 targets, 32 MiB", "create_segment", `{"name":"n","kind":"partner","targets":[`, 50_000, whole, func(b *bytes.Buffer, i, padding int) {
-			fmt.Fprintf(b, `{"externalId":%d,"snapshot":{"brand_id":%d,"name":"%s"}}`, i, i, strings.Repeat("x", padding))
-		}},
-		{"50,000 targets, 12 MB", "create_segment", `{"name":"n","kind":"partner","targets":[`, 50_000, 12_000_000, func(b *bytes.Buffer, i, padding int) {
-			fmt.Fprintf(b, `{"externalId":%d,"snapshot":{"brand_id":%d,"name":"%s"}}`, i, i, strings.Repeat("x", padding))
-		}},
-		{"10,000 recipients, 32 MiB", "save_message_draft", `{"segmentId":"1","name":"n","subjectTemplate":"s {{context.n}}","bodyTemplate":"b","targets":[`, 10_000, whole, func(b *bytes.Buffer, i, padding int) {
-			fmt.Fprintf(b, `{"externalId":%d,"toEmail":"c%d@partner.example","body":"%s","context":{"n":%d}}`, i, i, strings.Repeat("y", padding), i)
-		}},
+		{"50,000 targets, 32 MiB", "create_segment", `{"name":"n","kind":"partner","targets":[`, 50_000, whole,
+			func(b *bytes.Buffer, i, padding int) {
+				fmt.Fprintf(b, `{"externalId":%d,"snapshot":{"brand_id":%d,"name":"%s"}}`, i, i, strings.Repeat("x", padding))
+			}},
+		{"50,000 targets, 12 MB", "create_segment", `{"name":"n","kind":"partner","targets":[`, 50_000, 12_000_000,
+			func(b *bytes.Buffer, i, padding int) {
+				fmt.Fprintf(b, `{"externalId":%d,"snapshot":{"brand_id":%d,"name":"%s"}}`, i, i, strings.Repeat("x", padding))
+			}},
+		{"10,000 recipients, 32 MiB", "save_message_draft",
+			`{"segmentId":"1","name":"n","subjectTemplate":"s {{context.n}}","bodyTemplate":"b","targets":[`, 10_000, whole,
+			func(b *bytes.Buffer, i, padding int) {
+				fmt.Fprintf(b, `{"externalId":%d,"toEmail":"c%d@partner.example","body":"%s","context":{"n":%d}}`, i, i,
+					strings.Repeat("y", padding), i)
+			}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := start(t, db, "HUB_STATIC=query="+query)
@@ -92,7 +97,13 @@ func TestMemoryIsBounded(t *testing.T) {
 				}
 			}
 			peak := memory(t, p, "VmHWM")
-			t.Logf("body %d MiB: %d MiB before, %d MiB at the peak: %.2f × body", len(b)>>20, before>>20, peak>>20, float64(peak-before)/float64(len(b)))
+			t.Logf(
+				"body %d MiB: %d MiB before, %d MiB at the peak: %.2f × body",
+				len(b)>>20,
+				before>>20,
+				peak>>20,
+				float64(peak-before)/float64(len(b)),
+			)
 			if peak-before > 4*int64(len(b)) {
 				t.Errorf("%d bytes more for a body of %d", peak-before, len(b))
 			}

@@ -8,6 +8,7 @@ import (
 	"hub.internal/services/authoring"
 )
 
+// settings are those of authoring beside what each service has (OPERATING.md).
 type settings struct {
 	service.Settings
 	Recipients authoring.Policy `env:"HUB_DRAFT_RECIPIENTS" envDefault:"verified"`

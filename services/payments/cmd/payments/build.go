@@ -16,6 +16,8 @@ import (
 	"hub.internal/services/payments/postgres"
 )
 
+// build puts the rooms together: the store, the credentials, the Service, its routes, pages and jobs. The metrics
+// stand between the Service and its store, its provider and its notifier.
 func build(h *service.Host, s settings) error {
 	p, err := s.parts()
 	if err != nil {
@@ -51,7 +53,7 @@ func proveKeyset(s *credentials.Service, logger *slog.Logger) func(context.Conte
 		case err != nil:
 			return err
 		case n > 0 && n == active:
-			return service.Lost("it opens none of the %d active credentials of providers; it is not the keyset that they were sealed with", n)
+			return service.ProofFailed("it opens none of the %d active credentials of providers; it is not the keyset that they were sealed with", n)
 		case n > 0:
 			logger.WarnContext(ctx, "active credentials were sealed with a key that HUB_SECRETS_KEYSET does not have", "credentials", n)
 		}

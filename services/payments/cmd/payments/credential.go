@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/fault"
+	pgstore "hub.internal/pkg/postgres"
 	"hub.internal/pkg/schema"
 	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/postgres"
@@ -29,20 +30,22 @@ func credentialCommand(environ []string) *cobra.Command {
 	return cmd
 }
 
-// onCredentials is a command on credentials.
+// onCredentials is a command on the credentials in payments' store.
 func (c *commands) onCredentials(do func(context.Context, *credentials.Service, []string) error) service.Runner {
-	return c.onStore(func(ctx context.Context, _ *cobra.Command, s commandSettings, store *postgres.Store, args []string) error {
+	return service.OnStore(c.Operator, func(ctx context.Context, _ *cobra.Command, s commandSettings, pool *pgstore.Pool,
+		args []string) error {
 		sealer, err := sealerOf(s.SecretsKeyset)
 		if err != nil {
 			return err
 		}
-		return do(ctx, credentials.New(credentials.Config{Store: store, Sealer: sealer, Now: time.Now}), args)
+		return do(ctx, credentials.New(credentials.Config{Store: postgres.New(pool), Sealer: sealer, Now: time.Now}), args)
 	})
 }
 
 // given are the flags of what a provider gives. Its secret is no argument: others on the machine can read those.
 type given struct{ clientID, secretFile string }
 
+// flags declares what add and rotate have in common.
 func (g *given) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&g.clientID, "client-id", "", "the client id that the provider gave")
 	cmd.Flags().StringVar(&g.secretFile, "secret-file", "", "a file that holds the secret (default: standard input)")
@@ -52,6 +55,8 @@ func (g *given) flags(cmd *cobra.Command) {
 // maxSecretFile bounds what is read of a secret, in bytes: more is none.
 const maxSecretFile = 4096
 
+// values reads the secret from the file or from standard input. A line break at its end, as echo leaves one, is no
+// part of it.
 func (g *given) values(cmd *cobra.Command) (credentials.Values, error) {
 	from := cmd.InOrStdin()
 	if g.secretFile != "" {
@@ -69,6 +74,7 @@ func (g *given) values(cmd *cobra.Command) (credentials.Values, error) {
 	return credentials.Values{ClientID: strings.TrimSpace(g.clientID), Secret: strings.TrimRight(string(secret), "\r\n")}, nil
 }
 
+// addCredential adds the active credential of an environment that has none.
 func (c *commands) addCredential() *cobra.Command {
 	var g given
 	var provider, env string
@@ -92,6 +98,7 @@ func (c *commands) addCredential() *cobra.Command {
 	return cmd
 }
 
+// rotateCredential replaces an active credential. Orders keep the one that they were made with.
 func (c *commands) rotateCredential() *cobra.Command {
 	var g given
 	cmd := &cobra.Command{Use: "rotate ID --client-id ID < SECRET", Args: cobra.ExactArgs(1),
@@ -115,6 +122,7 @@ func (c *commands) rotateCredential() *cobra.Command {
 	return cmd
 }
 
+// activateCredential takes back a deactivation or a rotation.
 func (c *commands) activateCredential() *cobra.Command {
 	cmd := &cobra.Command{Use: "activate ID", Short: "Let new orders use a credential of before", Args: cobra.ExactArgs(1)}
 	cmd.RunE = c.onCredentials(func(ctx context.Context, s *credentials.Service, args []string) error {
@@ -131,6 +139,7 @@ func (c *commands) activateCredential() *cobra.Command {
 	return cmd
 }
 
+// deactivateCredential has to be confirmed, because an environment without an active credential makes no order.
 func (c *commands) deactivateCredential() *cobra.Command {
 	var typed string
 	cmd := &cobra.Command{Use: `deactivate ID --confirm "PROVIDER ENV"`, Args: cobra.ExactArgs(1),
@@ -151,6 +160,7 @@ func (c *commands) deactivateCredential() *cobra.Command {
 	return cmd
 }
 
+// listCredentials prints a table, or JSON with --json.
 func (c *commands) listCredentials() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List all credentials, newest first; their secrets are not shown", Args: cobra.NoArgs}
 	cmd.RunE = c.onCredentials(func(ctx context.Context, s *credentials.Service, _ []string) error {
@@ -177,6 +187,7 @@ func (c *commands) listCredentials() *cobra.Command {
 	return cmd
 }
 
+// credentialID reads the id of a command; E_NOT_FOUND for what is none.
 func credentialID(text string) (credentials.ID, error) {
 	id, ok := schema.ParseID(text)
 	if !ok {
@@ -197,11 +208,13 @@ type credentialRecord struct {
 	UpdatedAt string          `json:"updated_at"`
 }
 
+// newCredentialRecord is a credential for --json. It has the masked client id and never the secret.
 func newCredentialRecord(c credentials.Credential) credentialRecord {
 	return credentialRecord{ID: c.ID.String(), Provider: c.Provider, Env: c.Env, ClientID: c.ClientIDMask, Active: c.Active,
 		CreatedBy: c.CreatedBy, CreatedAt: schema.Moment(c.CreatedAt), UpdatedAt: schema.Moment(c.UpdatedAt)}
 }
 
+// printCredential says in a sentence, or in JSON, what was done to a credential.
 func (c *commands) printCredential(cmd *cobra.Command, changed credentials.Credential, what string) error {
 	if c.JSON {
 		return printJSON(cmd, newCredentialRecord(changed))

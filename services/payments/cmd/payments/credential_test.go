@@ -76,8 +76,12 @@ func TestCredentialCommands(t *testing.T) {
 	x := newTerminal(t)
 	keyset := strings.TrimSpace(x.ok(t, "", "keyring", "new"))
 	x = x.with("HUB_SECRETS_KEYSET=" + keyset)
-	first := parsed[credentialRecord](t, x.ok(t, secret+"\n", "credential", "add", "--env", "sandbox", "--client-id", clientID, "--actor", "ada", "--json"))
-	if first.ID != "1" || first.Provider != "nicepay" || first.Env != "sandbox" || first.ClientID != "S2_a****9a56" || !first.Active || first.CreatedBy != "ada" {
+	first := parsed[credentialRecord](
+		t,
+		x.ok(t, secret+"\n", "credential", "add", "--env", "sandbox", "--client-id", clientID, "--actor", "ada", "--json"),
+	)
+	if first.ID != "1" || first.Provider != "nicepay" || first.Env != "sandbox" || first.ClientID != "S2_a****9a56" || !first.Active ||
+		first.CreatedBy != "ada" {
 		t.Errorf("%+v", first)
 	}
 	file := filepath.Join(t.TempDir(), "secret")
@@ -99,20 +103,36 @@ func TestCredentialCommands(t *testing.T) {
 		{secret, []string{"credential", "add", "--client-id", clientID}, service.ExitUsage, "env"},
 		{"", []string{"credential", "add", "--env", "production", "--client-id", clientID}, service.ExitUsage, "secret must be"},
 		{secret + "\nmore", []string{"credential", "add", "--env", "production", "--client-id", clientID}, service.ExitUsage, "secret must be"},
-		{"", []string{"credential", "add", "--env", "production", "--client-id", clientID, "--secret-file", file + "x"}, service.ExitFailed, "--secret-file"},
+		{"", []string{"credential", "add", "--env", "production", "--client-id", clientID, "--secret-file", file + "x"}, service.ExitFailed,
+			"--secret-file"},
 		{secret, []string{"credential", "rotate", "1", "--client-id", clientID}, service.ExitFailed, "already"},
 		{secret, []string{"credential", "rotate", "x", "--client-id", clientID}, service.ExitFailed, "no credential"},
 		{"", []string{"credential", "activate", "1"}, service.ExitFailed, "active credential"},
 		{"", []string{"credential", "deactivate", "2"}, service.ExitUsage, "confirm"},
 		{"", []string{"credential", "deactivate", "2", "--confirm", "sandbox"}, service.ExitUsage, "nicepay sandbox"},
 		{"", []string{"credential", "deactivate", "9", "--confirm", "nicepay sandbox"}, service.ExitFailed, "no credential"},
-		{secret, []string{"credential", "add", "--env", "sandbox", "--client-id", clientID, "--secret", secret}, service.ExitUsage, "unknown flag"},
+		{secret, []string{"credential", "add", "--env", "sandbox", "--client-id", clientID, "--secret", secret}, service.ExitUsage,
+			"unknown flag"},
 	} {
-		if _, errs, code := x.run(c.typed, c.args...); code != c.code || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 || strings.Contains(errs, secret[:12]) {
+		if _, errs, code := x.run(
+			c.typed,
+			c.args...); code != c.code || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 ||
+			strings.Contains(errs, secret[:12]) {
 			t.Errorf("%v: exit %d: %s", c.args, code, errs)
 		}
 	}
-	if _, errs, code := x.with("HUB_SECRETS_KEYSET=").run(secret, "credential", "add", "--env", "production", "--client-id", clientID); code != service.ExitFailed || !strings.Contains(errs, "HUB_SECRETS_KEYSET") {
+	if _, errs, code := x.with(
+		"HUB_SECRETS_KEYSET=",
+	).run(
+		secret,
+		"credential",
+		"add",
+		"--env",
+		"production",
+		"--client-id",
+		clientID,
+	); code != service.ExitFailed ||
+		!strings.Contains(errs, "HUB_SECRETS_KEYSET") {
 		t.Errorf("no keyset: %d %s", code, errs)
 	}
 	x.ok(t, "", "credential", "deactivate", "2", "--confirm", "nicepay sandbox")
@@ -137,7 +157,14 @@ func TestCredentialCommands(t *testing.T) {
 		t.Error("the old keyset opens what was sealed again")
 	}
 	for _, bad := range []string{"", "hunter2"} {
-		if out, errs, code := x.with("HUB_SECRETS_KEYSET="+bad).run("", "keyring", "add"); code != service.ExitFailed || out != "" || !strings.Contains(errs, "HUB_SECRETS_KEYSET") || strings.Contains(errs, "hunter2") {
+		if out, errs, code := x.with(
+			"HUB_SECRETS_KEYSET="+bad,
+		).run(
+			"",
+			"keyring",
+			"add",
+		); code != service.ExitFailed || out != "" || !strings.Contains(errs, "HUB_SECRETS_KEYSET") ||
+			strings.Contains(errs, "hunter2") {
 			t.Errorf("%q: exit %d: %s%s", bad, code, out, errs)
 		}
 	}
@@ -147,9 +174,16 @@ func TestCredentialCommands(t *testing.T) {
 	}
 	defer conn.Close(t.Context())
 	var audited, rows string
-	if err := conn.QueryRow(t.Context(), `SELECT string_agg(tool, ',' ORDER BY tool), string_agg(c::text, '') || (SELECT string_agg(p::text, '') FROM payments.credentials p)
-		FROM audit.calls c WHERE service = 'payments-cli' AND external_user_id <> ''`).Scan(&audited, &rows); err != nil ||
-		audited != "credential.activate,credential.add,credential.deactivate,credential.rekey,credential.rekey,credential.rekey,credential.rotate" {
+	if err := conn.QueryRow(
+		t.Context(),
+		`SELECT string_agg(tool, ',' ORDER BY tool), string_agg(c::text, '') || (SELECT string_agg(p::text, '') FROM payments.credentials p)
+		FROM audit.calls c WHERE service = 'payments-cli' AND external_user_id <> ''`,
+	).Scan(
+		&audited,
+		&rows,
+	); err != nil ||
+		audited != "credential.activate,credential.add,credential.deactivate,credential.rekey,credential.rekey,credential.rekey,"+
+			"credential.rotate" {
 		t.Errorf("audit: %s, %v", audited, err)
 	}
 	for _, part := range []string{secret[:12], clientID[4:20]} {

@@ -25,6 +25,7 @@ were there before stay: accounts of refunds are sealed with them.`)
 	return cmd
 }
 
+// reseal is the last step of a change of keys: what older keys have sealed is sealed again with the current one.
 func (c *commands) reseal() *cobra.Command {
 	cmd := &cobra.Command{Use: "reseal", Short: "Seal all credentials again with the key of HUB_SECRETS_KEYSET that seals", Args: cobra.NoArgs}
 	cmd.RunE = c.onCredentials(func(ctx context.Context, s *credentials.Service, _ []string) error {
@@ -38,12 +39,15 @@ func (c *commands) reseal() *cobra.Command {
 	return cmd
 }
 
+// printJSON prints a value for programs, indented for people.
 func printJSON(cmd *cobra.Command, v any) error {
 	e := json.NewEncoder(cmd.OutOrStdout())
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }
 
+// need makes flags required. It panics for a flag that the command does not declare, which is a defect of this
+// program.
 func need(cmd *cobra.Command, flags ...string) {
 	for _, name := range flags {
 		if err := cmd.MarkFlagRequired(name); err != nil {

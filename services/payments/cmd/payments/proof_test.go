@@ -21,8 +21,18 @@ func TestServeStopsWithAKeysetThatIsNotTheStores(t *testing.T) {
 	added := strings.TrimSpace(own.ok(t, "", "keyring", "add"))
 	promoted := strings.TrimSpace(own.with("HUB_SECRETS_KEYSET="+added).ok(t, "", "keyring", "promote"))
 	launch := func(keyset, command string) *hubtest.Program {
-		return hubtest.Launch(t, slices.Concat(x.environ, callertest.Environ("payments", "payments", "auth", caller.Gateway), []string{"HUB_SECRETS_KEYSET=" + keyset, "HUB_ADDR=127.0.0.1:0",
-			"HUB_OPS_ADDR=127.0.0.1:0", "HUB_STATIC=auth=127.0.0.1:1", "HUB_PUBLIC_URL=https://hub.example", "HUB_PAY_ENV=sandbox"}), command)
+		return hubtest.Launch(
+			t,
+			slices.Concat(x.environ, callertest.Environ("payments", "payments", "auth", caller.Gateway), []string{
+				"HUB_SECRETS_KEYSET=" + keyset,
+				"HUB_ADDR=127.0.0.1:0",
+				"HUB_OPS_ADDR=127.0.0.1:0",
+				"HUB_STATIC=auth=127.0.0.1:1",
+				"HUB_PUBLIC_URL=https://hub.example",
+				"HUB_PAY_ENV=sandbox",
+			}),
+			command,
+		)
 	}
 	for _, keyset := range []string{keyset, added, promoted} {
 		p := launch(keyset, "serve")
@@ -32,7 +42,10 @@ func TestServeStopsWithAKeysetThatIsNotTheStores(t *testing.T) {
 		}
 	}
 	p := launch(other, "serve")
-	if code := p.Wait(t); code != 1 || !strings.Contains(p.Log.String(), "payments: configuration: HUB_SECRETS_KEYSET: it opens none of the 1 active credentials") {
+	if code := p.Wait(
+		t,
+	); code != 1 ||
+		!strings.Contains(p.Log.String(), "payments: configuration: HUB_SECRETS_KEYSET: it opens none of the 1 active credentials") {
 		t.Errorf("exit %d: %s", code, p.Log)
 	}
 	d := launch(other, "doctor")

@@ -9,12 +9,12 @@ import (
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/seal"
 	"hub.internal/pkg/service"
-	"hub.internal/services/payments"
 	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/nicepay"
 	"hub.internal/services/payments/notify"
 )
 
+// settings are read from the environment; OPERATING.md tells them.
 type settings struct {
 	service.Settings
 	// SecretsKeyset seals what providers know Hub by and the accounts of refunds (`payments keyring new` makes one).
@@ -22,7 +22,7 @@ type settings struct {
 	// PublicURL is where browsers and providers reach the gateway.
 	PublicURL string `env:"HUB_PUBLIC_URL,required,notEmpty"`
 	// Env is that of new orders: sandbox or production.
-	Env payments.Env `env:"HUB_PAY_ENV" envDefault:"sandbox"`
+	Env credentials.Env `env:"HUB_PAY_ENV" envDefault:"sandbox"`
 	// ProviderURL stands in for the provider's hosts, such as a simulator's; in production only a public one.
 	ProviderURL string `env:"HUB_PG_BASE_URL"`
 	// NotifyAllow are networks that apps may be told in although they are not on the Internet.
@@ -39,10 +39,12 @@ type parts struct {
 	notifier *notify.Sender
 }
 
+// parts judges the settings that depend on each other and makes what they are for. In production notifications go to
+// public addresses over TLS alone, and the provider is no private host.
 func (s settings) parts() (p parts, err error) {
-	production := s.Env == payments.Production
+	production := s.Env == credentials.Production
 	switch {
-	case !production && s.Env != payments.Sandbox:
+	case !production && s.Env != credentials.Sandbox:
 		err = fmt.Errorf("HUB_PAY_ENV is sandbox or production, not %q", s.Env)
 	case production && (s.NotifyHTTP || len(s.NotifyAllow) > 0):
 		err = errors.New("HUB_NOTIFY_ALLOW_HTTP and HUB_NOTIFY_ALLOW_CIDRS are not for HUB_PAY_ENV=production")

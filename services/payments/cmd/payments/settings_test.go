@@ -7,7 +7,7 @@ import (
 
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/seal"
-	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
 )
 
 // TestWhatProductionRefuses: where money moves, no process starts that would believe a machine of its own network, or send
@@ -33,7 +33,7 @@ func TestWhatProductionRefuses(t *testing.T) {
 			"HUB_NOTIFY_ALLOW_CIDRS"},
 		"another word": {func(s *settings) { s.Env = "prod" }, "HUB_PAY_ENV"},
 	} {
-		s := settings{Env: payments.Production, SecretsKeyset: config.Secret(keyset)}
+		s := settings{Env: credentials.Production, SecretsKeyset: config.Secret(keyset)}
 		c.change(&s)
 		p, err := s.parts()
 		if err == nil {

@@ -13,6 +13,7 @@ import (
 	"hub.internal/services/payments/pgsim"
 )
 
+// settings are read from the environment; OPERATING.md tells them.
 type settings struct {
 	Addr       string        `env:"HUB_PGSIM_ADDR" envDefault:"127.0.0.1:8090"`
 	Remote     bool          `env:"HUB_PGSIM_REMOTE"`
@@ -26,6 +27,7 @@ type settings struct {
 	OpenControl bool `env:"HUB_PGSIM_OPEN_CONTROL"`
 }
 
+// main serves the simulator until it is told to stop.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

@@ -18,16 +18,18 @@ const (
 
 // conservationPage tells whether the books add up.
 type conservationPage struct {
-	Apps  []payments.Account
-	Sum   payments.Account
-	Wrong []payments.Account
+	Apps  []payments.LedgerAccount
+	Sum   payments.LedgerAccount
+	Wrong []payments.LedgerAccount
 	// Most is how many orders that do not add up are shown at most.
 	Most   int
-	Cases  payments.Cases
+	Cases  payments.AttentionCounts
 	Sweeps []payments.SweepReport
 	Export string
 }
 
+// conservation shows whether the ledger balances: by app, order by order where it does not, and what the last sweeps
+// have found.
 func (p *Pages) conservation(w http.ResponseWriter, r *http.Request) error {
 	ctx, reports := r.Context(), p.service.Reports()
 	page := conservationPage{Most: mostUnbalanced, Export: conservationPath + "/export"}
@@ -38,7 +40,7 @@ func (p *Pages) conservation(w http.ResponseWriter, r *http.Request) error {
 	if page.Wrong, err = reports.Unbalanced(ctx, mostUnbalanced); err != nil {
 		return err
 	}
-	if page.Cases, err = reports.Cases(ctx, p.now().Add(-payments.StuckFor)); err != nil {
+	if page.Cases, err = reports.AttentionCounts(ctx, p.now().Add(-payments.StuckFor)); err != nil {
 		return err
 	}
 	if page.Sweeps, err = reports.Sweeps(ctx, mostSweeps); err != nil {
@@ -49,13 +51,13 @@ func (p *Pages) conservation(w http.ResponseWriter, r *http.Request) error {
 }
 
 // accounts are those of the apps, what does not add up first, and their sum.
-func (p *Pages) accounts(r *http.Request) (apps []payments.Account, sum payments.Account, err error) {
+func (p *Pages) accounts(r *http.Request) (apps []payments.LedgerAccount, sum payments.LedgerAccount, err error) {
 	apps, err = p.service.Reports().Ledger(r.Context())
-	slices.SortStableFunc(apps, func(a, b payments.Account) int {
+	slices.SortStableFunc(apps, func(a, b payments.LedgerAccount) int {
 		switch {
-		case a.Sound() == b.Sound():
+		case a.Balanced() == b.Balanced():
 			return 0
-		case b.Sound():
+		case b.Balanced():
 			return -1
 		}
 		return 1
@@ -66,6 +68,7 @@ func (p *Pages) accounts(r *http.Request) (apps []payments.Account, sum payments
 	return apps, sum, err
 }
 
+// accountColumns is the header of the export of accounts; programs read it, so that names stay.
 var accountColumns = []string{"app", "order", "orders", "adds_up", "received", "applied", "open", "being_returned", "returned",
 	"reversed", "gap", "paid",
 	"refunded", "refunds_done", "pending", "refunds_pending"}
@@ -80,15 +83,15 @@ func (p *Pages) exportAccounts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := p.service.Exports(r.Context(), "pay.conservation.export", nil); err != nil {
+	if err := p.service.RecordExport(r.Context(), "pay.conservation.export", nil); err != nil {
 		return err
 	}
 	sum.ServiceCode = "(all)"
 	return web.Export(w, r, "conservation-"+p.now().UTC().Format("20060102-150405"), accountColumns,
 		func(row func(cells ...string) error) error {
-			for _, a := range slices.Concat(wrong, apps, []payments.Account{sum}) {
-				cells := []string{a.ServiceCode, a.Code, strconv.FormatInt(a.Orders, 10), strconv.FormatBool(a.Sound())}
-				for _, n := range []int64{a.Received, a.Applied, a.Open, a.Returning, a.Returned, a.Reversed, a.Gap(), a.Paid, a.Refunded,
+			for _, a := range slices.Concat(wrong, apps, []payments.LedgerAccount{sum}) {
+				cells := []string{a.ServiceCode, a.Code, strconv.FormatInt(a.Orders, 10), strconv.FormatBool(a.Balanced())}
+				for _, n := range []int64{a.Received, a.Applied, a.Open, a.Returning, a.Returned, a.Reversed, a.Unaccounted(), a.Paid, a.Refunded,
 					a.RefundsDone, a.Pending, a.RefundsPending} {
 					cells = append(cells, strconv.FormatInt(n, 10))
 				}

@@ -10,6 +10,8 @@ import (
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 	// allTime is the period that leaves out nothing, and lately the one that a list begins with.
 	allTime = "all"
 	lately  = "30d"
-	day     = 24 * time.Hour
+	oneDay  = 24 * time.Hour
 )
 
 // The parts of the list.
@@ -43,13 +45,18 @@ type filter struct {
 // moments are the forms of a time that people write, in UTC.
 var moments = []string{"2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly, time.RFC3339}
 
+// periods are how far back a list goes. The length of all time is 0, which bounds nothing.
 var periods = []struct {
 	name, text string
 	length     time.Duration
-}{{"24h", "24 hours", day}, {"7d", "7 days", 7 * day}, {lately, "30 days", 30 * day}, {"90d", "90 days", 90 * day}, {"365d", "A year",
-	365 * day}, {allTime, "All time", 0}}
+}{{"24h", "24 hours", oneDay}, {"7d", "7 days", 7 * oneDay}, {lately, "30 days", 30 * oneDay}, {"90d", "90 days", 90 * oneDay},
+	{"365d", "A year",
+		365 * oneDay}, {allTime, "All time", 0}}
 
+// filterOf reads the address of a list. What it cannot read is left out of the filter, but a time that is none is
+// marked as wrong: the list would silently be another one.
 func filterOf(v url.Values, now time.Time) filter {
+	// Each helper reads one kind of field, and keeps what was asked for in the form and in the address of the page.
 	f := filter{Values: url.Values{}}
 	typed := func(name string) string {
 		s := text.Head(strings.TrimSpace(text.Storable(v.Get(name))), maxText)
@@ -93,11 +100,11 @@ func filterOf(v url.Values, now time.Time) filter {
 	}
 	f.Search = field(web.Field{Name: "q", Type: "search", Label: "Code, client’s id, provider’s id or account"})
 	if s := choice(web.Field{Name: "status", Label: "Status"}, statuses()...); s != "" {
-		f.Status = []payments.Status{payments.Status(s)}
+		f.Status = []order.Status{order.Status(s)}
 	}
-	f.PayMethod = payments.PayMethod(choice(web.Field{Name: "method", Label: "Pay method"}, web.Option{Text: "Any"},
-		web.Option{Value: string(payments.Card), Text: "Card"},
-		web.Option{Value: string(payments.VBank), Text: "Virtual account"}))
+	f.PayMethod = provider.PayMethod(choice(web.Field{Name: "method", Label: "Pay method"}, web.Option{Text: "Any"},
+		web.Option{Value: string(provider.Card), Text: "Card"},
+		web.Option{Value: string(provider.VBank), Text: "Virtual account"}))
 	f.ServiceCode = field(web.Field{Name: "app", Label: "App"})
 	within := choice(web.Field{Name: "within", Label: "Made within the last"}, withins()...)
 	f.CreatedAfter = when(web.Field{Name: "from", Label: "From (UTC)", Placeholder: "2026-01-31 09:30"})
@@ -132,14 +139,16 @@ func (f *filter) limit(within string, now time.Time) {
 	}
 }
 
+// statuses are the options of the form's field.
 func statuses() []web.Option {
 	list := []web.Option{{Text: "Any"}}
-	for _, s := range payments.Statuses() {
+	for _, s := range order.Statuses() {
 		list = append(list, web.Option{Value: string(s), Text: statusBadge(s).Text})
 	}
 	return list
 }
 
+// withins are the options for the period.
 func withins() []web.Option {
 	list := []web.Option{{Text: "–"}}
 	for _, p := range periods {
@@ -185,4 +194,5 @@ func positionOf(text string) (payments.Position, bool) {
 		!strings.Contains(code, "\x00")
 }
 
-func after(p payments.Position) string { return p.At.UTC().Format(time.RFC3339Nano) + "_" + p.Code }
+// cursorOf is a position as positionOf reads it.
+func cursorOf(p payments.Position) string { return p.At.UTC().Format(time.RFC3339Nano) + "_" + p.Code }

@@ -10,9 +10,12 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
 )
 
 const (
+	// onPage is how many orders a page has.
 	onPage = 50
 	// mostFirst is how many cases stand above the list.
 	mostFirst = 5
@@ -28,18 +31,20 @@ type listPage struct {
 	Filter  filter
 	Choices []web.Choice
 	// First are the newest cases; Cases counts them all.
-	First  []payments.Order
-	Cases  payments.Cases
+	First  []order.Order
+	Cases  payments.AttentionCounts
 	All    string // the address of all cases
-	Orders []payments.Order
-	Totals []payments.Total
-	Sum    payments.Total
+	Orders []order.Order
+	Totals []payments.StatusTotal
+	Sum    payments.StatusTotal
 	Plot   *web.Plot
 	Pager  web.Pager
 	Export string
 	Limit  int
 }
 
+// list shows a page of orders. The first page also has the newest cases, the sums and the plot; further ones have the
+// list alone.
 func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
 	q, now := r.URL.Query(), p.now()
 	f := filterOf(q, now)
@@ -60,7 +65,7 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
 	status := 0
 	if f.Wrong {
 		status = http.StatusUnprocessableEntity
-	} else if err := p.fill(r, &page, f, now, !further); err != nil {
+	} else if err := p.loadList(r, &page, f, now, !further); err != nil {
 		return err
 	}
 	return p.site.Render(w, r, "orders", web.Page{Title: "Orders", Wide: true, Status: status, Data: page,
@@ -69,42 +74,44 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
 			{Press: "n", Does: "Next page"}}})
 }
 
-func (p *Pages) fill(r *http.Request, page *listPage, f filter, now time.Time, first bool) (err error) {
+// loadList reads what the page shows.
+func (p *Pages) loadList(r *http.Request, page *listPage, f filter, now time.Time, first bool) (err error) {
 	ctx, reports := r.Context(), p.service.Reports()
-	if page.Cases, err = reports.Cases(ctx, now.Add(-payments.StuckFor)); err != nil {
+	if page.Cases, err = reports.AttentionCounts(ctx, now.Add(-payments.StuckFor)); err != nil {
 		return err
 	}
 	page.choices(f)
 	f.Limit = onPage
-	books, next, err := p.service.List(ctx, f.Filter)
+	aggregates, next, err := p.service.List(ctx, f.Filter)
 	if err != nil {
 		return err
 	}
-	page.Orders = ordersOf(books)
+	page.Orders = ordersOf(aggregates)
 	if next != nil {
-		page.Pager.Next = web.Link{Text: "Older", Href: f.address(ordersPath, "after", after(*next))}
+		page.Pager.Next = web.Link{Text: "Older", Href: f.address(ordersPath, "after", cursorOf(*next))}
 	}
 	if !first {
 		return nil
 	}
-	if !f.Searches() && page.Cases.Attention > 0 {
-		books, _, err := p.service.List(ctx, payments.Filter{Attention: true, Limit: mostFirst})
+	if !f.Searches() && page.Cases.Flagged > 0 {
+		aggregates, _, err := p.service.List(ctx, payments.Filter{Attention: true, Limit: mostFirst})
 		if err != nil {
 			return err
 		}
-		page.First = ordersOf(books)
+		page.First = ordersOf(aggregates)
 	}
 	if page.Totals, err = reports.Totals(ctx, f.Filter); err != nil {
 		return err
 	}
-	page.sum()
+	page.addTotals()
 	return p.plot(r, page, f, now)
 }
 
-func ordersOf(books []*payments.Book) []payments.Order {
-	list := make([]payments.Order, len(books))
-	for i, b := range books {
-		list[i] = b.Order
+// ordersOf leaves of aggregates what a row of the list shows.
+func ordersOf(aggregates []*order.Aggregate) []order.Order {
+	list := make([]order.Order, len(aggregates))
+	for i, a := range aggregates {
+		list[i] = a.Order
 	}
 	return list
 }
@@ -114,17 +121,17 @@ func (l *listPage) choices(f filter) {
 	for _, c := range []struct {
 		show, text string
 		count      int
-	}{{showAll, "All", -1}, {showAttention, "Need attention", l.Cases.Attention}, {showStuck, "Ready for over an hour", l.Cases.Stuck},
+	}{{showAll, "All", -1}, {showAttention, "Need attention", l.Cases.Flagged}, {showStuck, "Ready for over an hour", l.Cases.Stuck},
 		{showUndelivered, "Notification given up", l.Cases.Undelivered}} {
 		l.Choices = append(l.Choices, web.Choice{Text: c.text, Href: filter{}.address(ordersPath, "show", c.show), Active: f.Show == c.show,
 			Count: c.count})
 	}
 }
 
-// sum orders the totals as statuses go, and adds them up.
-func (l *listPage) sum() {
-	slices.SortFunc(l.Totals, func(a, b payments.Total) int {
-		return slices.Index(payments.Statuses(), a.Status) - slices.Index(payments.Statuses(), b.Status)
+// addTotals orders the totals as statuses go, and adds them up.
+func (l *listPage) addTotals() {
+	slices.SortFunc(l.Totals, func(a, b payments.StatusTotal) int {
+		return slices.Index(order.Statuses(), a.Status) - slices.Index(order.Statuses(), b.Status)
 	})
 	for _, t := range l.Totals {
 		l.Sum.Orders, l.Sum.Amount, l.Sum.Paid = l.Sum.Orders+t.Orders, l.Sum.Amount+t.Amount, l.Sum.Paid+t.Paid
@@ -142,7 +149,7 @@ func (p *Pages) plot(r *http.Request, page *listPage, f filter, now time.Time) e
 		to = f.CreatedBefore
 	}
 	from := f.CreatedAfter
-	if oldest := to.Add(-(mostDays - 2) * day); from.Before(oldest) {
+	if oldest := to.Add(-(mostDays - 2) * oneDay); from.Before(oldest) {
 		from = oldest
 	}
 	from = midnight(from)
@@ -150,14 +157,15 @@ func (p *Pages) plot(r *http.Request, page *listPage, f filter, now time.Time) e
 	if err != nil || len(days) == 0 {
 		return err
 	}
+	// Days are Korea's, where the payers and their banks are.
 	plot := web.Plot{ID: "days", Title: "Paid and refunded", Caption: "Won paid and refunded by day in Korea", Kind: "bars", Unit: "won",
-		Step: int(day.Seconds()),
+		Step: int(oneDay.Seconds()),
 		Zone: 9 * 60 * 60, Series: []web.Series{{Label: "Paid", Color: "--accent"}, {Label: "Refunded", Color: "--warn-fill"}}}
-	known := map[string]payments.Day{}
+	known := map[string]payments.DailyTotal{}
 	for _, d := range days {
 		known[d.At.In(korea).Format(time.DateOnly)] = d
 	}
-	for at := from; !at.After(to); at = at.Add(day) { // there is no summer time in Korea
+	for at := from; !at.After(to); at = at.Add(oneDay) { // there is no summer time in Korea
 		d := known[at.Format(time.DateOnly)]
 		plot.Rows = append(plot.Rows, web.PlotRow{At: at, Name: at.Format(time.DateOnly), Values: []web.PlotValue{
 			{Raw: strconv.FormatInt(d.Paid, 10), Text: won(d.Paid)}, {Raw: strconv.FormatInt(d.Refunded, 10), Text: won(d.Refunded)}}})
@@ -172,6 +180,7 @@ func midnight(at time.Time) time.Time {
 	return time.Date(y, m, d, 0, 0, 0, 0, korea)
 }
 
+// exportColumns is the header of the export; programs read it, so that names stay and new ones come at the end.
 var exportColumns = []string{"code", "status", "attention", "app", "external_user_id", "client_order_id", "name", "pay_method", "env",
 	"currency", "amount",
 	"supply_amount", "vat", "paid", "refunded", "pending_refund", "refundable", "provider", "provider_id", "bank", "virtual_account",
@@ -185,12 +194,12 @@ func (p *Pages) export(w http.ResponseWriter, r *http.Request) error {
 	if f.Wrong {
 		return fault.New(fault.Validation, "From and to have to be times such as 2026-01-31 09:30, in UTC.")
 	}
-	if err := p.service.Exports(r.Context(), "pay.orders.export", f.detail()); err != nil {
+	if err := p.service.RecordExport(r.Context(), "pay.orders.export", f.detail()); err != nil {
 		return err
 	}
 	return web.Export(w, r, "orders-"+now.UTC().Format("20060102-150405"), exportColumns, func(row func(cells ...string) error) error {
-		var last payments.Order
-		more, err := p.service.Reports().Export(r.Context(), f.Filter, exportLimit, func(o payments.Order) error {
+		var last order.Order
+		more, err := p.service.Reports().Export(r.Context(), f.Filter, exportLimit, func(o order.Order) error {
 			last = o
 			return row(record(o)...)
 		})
@@ -202,7 +211,8 @@ func (p *Pages) export(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-func record(o payments.Order) []string {
+// record is an order as a row of the export, in the order of exportColumns.
+func record(o order.Order) []string {
 	n := func(n int64) string { return strconv.FormatInt(n, 10) }
 	at := func(t *time.Time) string {
 		if t == nil || t.IsZero() {
@@ -210,7 +220,7 @@ func record(o payments.Order) []string {
 		}
 		return t.UTC().Format(time.RFC3339)
 	}
-	var account payments.VBankAccount
+	var account provider.VirtualAccount
 	if o.Account != nil {
 		account = *o.Account
 	}

@@ -6,6 +6,7 @@ import (
 
 	"hub.internal/pkg/web"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
 )
 
 // mostWebhooks is how many webhooks of an order its page shows, the newest.
@@ -13,14 +14,14 @@ const mostWebhooks = 50
 
 // orderPage is an order, and what belongs to it.
 type orderPage struct {
-	payments.Order
+	order.Order
 	Refundable int64
 	Case       string
 	// Resolves tells that the case can be ended: no deposit is open.
 	Resolves bool
 	Deposits []depositRow
-	Refunds  []payments.Refund
-	Events   []payments.Happened
+	Refunds  []order.Refund
+	Events   []payments.RecordedEvent
 	Notices  []noticeRow
 	Webhooks []payments.Webhook
 	// Most is how many webhooks are shown at most.
@@ -29,30 +30,32 @@ type orderPage struct {
 
 // noticeRow is a notification with its last attempt, and those before it, newest first.
 type noticeRow struct {
-	payments.Told
+	payments.NotificationHistory
 	Last   *payments.Attempt
 	Before []payments.Attempt
 }
 
 // depositRow is a deposit with what may be done about it.
 type depositRow struct {
-	payments.Deposit
+	order.Deposit
 	Applies, Returns bool
 	Path             string
 }
 
+// order shows an order with all that belongs to it: deposits, refunds, events, notifications and webhooks, newest
+// first.
 func (p *Pages) order(w http.ResponseWriter, r *http.Request) error {
 	ctx, code := r.Context(), r.PathValue("code")
-	b, err := p.service.Reports().Book(ctx, code)
+	a, err := p.service.Reports().Order(ctx, code)
 	if err != nil {
 		return err
 	}
-	page := orderPage{Order: b.Order, Refundable: b.Order.Refundable(), Case: cases[b.Order.Attention].text, Resolves: b.Order.Attention != "",
-		Refunds: b.Refunds, Most: mostWebhooks}
-	for _, d := range b.Deposits {
-		page.Deposits = append(page.Deposits, depositRow{d, b.CanApply(d), b.CanAskReturn(d),
+	page := orderPage{Order: a.Order, Refundable: a.Order.Refundable(), Case: cases[a.Order.Attention].text, Resolves: a.Order.Attention != "",
+		Refunds: a.Refunds, Most: mostWebhooks}
+	for _, d := range a.Deposits {
+		page.Deposits = append(page.Deposits, depositRow{d, a.CanApplyDeposit(d), a.CanReturnDeposit(d),
 			ordersPath + "/" + code + "/deposits/" + d.ID.String()})
-		page.Resolves = page.Resolves && !d.Open() && d.State != payments.DepositIsReturning
+		page.Resolves = page.Resolves && !d.NeedsDecision() && d.State != order.DepositStateReturning
 	}
 	h, err := p.service.Reports().History(ctx, code)
 	if err != nil {
@@ -60,8 +63,8 @@ func (p *Pages) order(w http.ResponseWriter, r *http.Request) error {
 	}
 	page.Events = h.Events
 	slices.Reverse(page.Events)
-	for _, n := range slices.Backward(h.Notices) {
-		row := noticeRow{Told: n}
+	for _, n := range slices.Backward(h.Notifications) {
+		row := noticeRow{NotificationHistory: n}
 		slices.Reverse(row.Attempts)
 		if len(row.Attempts) > 0 {
 			row.Last, row.Before = &row.Attempts[0], row.Attempts[1:]
@@ -71,7 +74,7 @@ func (p *Pages) order(w http.ResponseWriter, r *http.Request) error {
 	if page.Webhooks, err = p.service.Reports().Webhooks(ctx, code, mostWebhooks); err != nil {
 		return err
 	}
-	return p.site.Render(w, r, "order", web.Page{Title: code, Lead: b.Order.Name, Wide: true, Data: page, Crumbs: []web.Link{{Text: "Orders",
+	return p.site.Render(w, r, "order", web.Page{Title: code, Lead: a.Order.Name, Wide: true, Data: page, Crumbs: []web.Link{{Text: "Orders",
 		Href: ordersPath}}})
 }
 
@@ -85,6 +88,6 @@ func (p *Pages) reconcile(w http.ResponseWriter, r *http.Request) error {
 // redeliver sends a notification again.
 func (p *Pages) redeliver(w http.ResponseWriter, r *http.Request) error {
 	code := r.PathValue("code")
-	return back(w, r, code, "The notification is on its way again, the same bytes under the same id.", p.service.RedeliverNotice(r.Context(),
+	return back(w, r, code, "The notification is on its way again, the same bytes under the same id.", p.service.RedeliverSettled(r.Context(),
 		code, r.PathValue("id")))
 }

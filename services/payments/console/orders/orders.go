@@ -1,5 +1,9 @@
 // Package orders is the operators' pages about orders: the list, an order with what may be done to it, and whether the
-// books add up. It refuses to judge: what may happen is the Service's to say.
+// ledger balances. It refuses to judge: what may happen is the Service's to say.
+//
+// What an operator does takes two pages: one that asks and shows what it is about, and one that does it. The form of the
+// first carries the version of the order that was shown, and the Service refuses when the order has moved since. The audit
+// log keeps who has done what, and who has taken orders away as a file.
 package orders
 
 import (
@@ -13,6 +17,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
 )
 
 //go:embed pages/*.html assets
@@ -60,14 +65,14 @@ func (p *Pages) Mount(mux *http.ServeMux) {
 	p.site.Handle(mux, "GET /admin/orders/{code}", web.Role(admin), p.order)
 	p.site.Handle(mux, "POST /admin/orders/{code}/reconcile", web.Role(admin), p.reconcile)
 	p.site.Handle(mux, "POST /admin/orders/{code}/notifications/{id}", web.Role(admin), p.redeliver)
-	p.site.Handle(mux, "GET /admin/orders/{code}/resolve", web.Role(admin), p.asked(resolving))
-	p.site.Handle(mux, "POST /admin/orders/{code}/resolve", web.Role(admin), p.does(resolving))
-	p.site.Handle(mux, "GET /admin/orders/{code}/deposits/{id}/apply", web.Role(admin), p.asked(applying))
-	p.site.Handle(mux, "POST /admin/orders/{code}/deposits/{id}/apply", web.Role(admin), p.does(applying))
-	p.site.Handle(mux, "GET /admin/orders/{code}/deposits/{id}/return", web.Role(admin), p.asked(returning))
-	p.site.Handle(mux, "POST /admin/orders/{code}/deposits/{id}/return", web.Role(admin), p.does(returning))
-	p.site.Handle(mux, "GET /admin/orders/{code}/deposits/{id}/returned", web.Role(admin), p.asked(returned))
-	p.site.Handle(mux, "POST /admin/orders/{code}/deposits/{id}/returned", web.Role(admin), p.does(returned))
+	p.site.Handle(mux, "GET /admin/orders/{code}/resolve", web.Role(admin), p.confirmPage(resolving))
+	p.site.Handle(mux, "POST /admin/orders/{code}/resolve", web.Role(admin), p.runPage(resolving))
+	p.site.Handle(mux, "GET /admin/orders/{code}/deposits/{id}/apply", web.Role(admin), p.confirmPage(applying))
+	p.site.Handle(mux, "POST /admin/orders/{code}/deposits/{id}/apply", web.Role(admin), p.runPage(applying))
+	p.site.Handle(mux, "GET /admin/orders/{code}/deposits/{id}/return", web.Role(admin), p.confirmPage(returning))
+	p.site.Handle(mux, "POST /admin/orders/{code}/deposits/{id}/return", web.Role(admin), p.runPage(returning))
+	p.site.Handle(mux, "GET /admin/orders/{code}/deposits/{id}/returned", web.Role(admin), p.confirmPage(returned))
+	p.site.Handle(mux, "POST /admin/orders/{code}/deposits/{id}/returned", web.Role(admin), p.runPage(returned))
 }
 
 // back goes to an order and says what was done, or why it was not.
@@ -84,12 +89,12 @@ func back(w http.ResponseWriter, r *http.Request, code, done string, err error) 
 }
 
 // depositOf is the deposit that the address names, of an order.
-func depositOf(r *http.Request, b *payments.Book) (payments.Deposit, error) {
+func depositOf(r *http.Request, a *order.Aggregate) (order.Deposit, error) {
 	id, ok := schema.ParseID(r.PathValue("id"))
-	for _, d := range b.Deposits {
+	for _, d := range a.Deposits {
 		if ok && d.ID == id {
 			return d, nil
 		}
 	}
-	return payments.Deposit{}, fault.New(fault.NotFound, "The order %s has no such deposit.", b.Order.Code)
+	return order.Deposit{}, fault.New(fault.NotFound, "The order %s has no such deposit.", a.Order.Code)
 }

@@ -5,6 +5,7 @@ import (
 
 	"hub.internal/pkg/web"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
 )
 
 // won is an amount as people read it.
@@ -16,35 +17,42 @@ func won(n any) string {
 	return "₩" + text
 }
 
-func statusBadge(s payments.Status) web.Badge {
-	kind := map[payments.Status]string{payments.AwaitingDeposit: "info", payments.Paid: "good", payments.Refunded: "warn",
-		payments.Failed: "bad"}[s]
-	text := map[payments.Status]string{payments.Ready: "Ready", payments.AwaitingDeposit: "Awaiting deposit", payments.Paid: "Paid",
-		payments.Refunded: "Refunded",
-		payments.Canceled: "Canceled", payments.Expired: "Expired", payments.Failed: "Failed"}[s]
-	if text == "" {
-		text = string(s)
+// badgeOf finds the badge of a state. A state of a later release, which the table does not have, is shown as it is.
+func badgeOf[S ~string](badges map[S]web.Badge, state S) web.Badge {
+	if badge, known := badges[state]; known {
+		return badge
 	}
-	return web.Badge{Kind: kind, Text: text}
+	return web.Badge{Text: string(state)}
+}
+
+func statusBadge(s order.Status) web.Badge { return badgeOf(statusBadges, s) }
+
+// statusBadges has the words and the colour of each status.
+var statusBadges = map[order.Status]web.Badge{
+	order.Ready: {Text: "Ready"}, order.AwaitingDeposit: {Kind: "info", Text: "Awaiting deposit"},
+	order.Paid: {Kind: "good", Text: "Paid"}, order.Refunded: {Kind: "warn", Text: "Refunded"},
+	order.Canceled: {Text: "Canceled"}, order.Expired: {Text: "Expired"}, order.Failed: {Kind: "bad", Text: "Failed"},
 }
 
 // reason is what an operator is told of a case.
 type reason struct{ name, text string }
 
-var cases = map[payments.Attention]reason{
-	payments.AmountMismatch: {"Other amount",
+// cases tells an operator for each reason of attention what has happened and what to do.
+var cases = map[order.Attention]reason{
+	order.AmountMismatch: {"Other amount",
 		"Another amount than the order’s was issued or deposited. Pay a deposit back; the order goes on waiting, or ends by itself."},
-	payments.LateDeposit: {"Late deposit",
+	order.LateDeposit: {"Late deposit",
 		"Money has come for an order that had ended. Apply the deposit, and the order is paid; or pay it back."},
-	payments.DuplicateDeposit: {"Second deposit", "The order is paid, and money has come once more. Pay the second deposit back."},
-	payments.ReversedAfterRefund: {"Reversed after refund", "The provider has taken the deposit back after a refund was made of it. " +
+	order.DuplicateDeposit: {"Second deposit", "The order is paid, and money has come once more. Pay the second deposit back."},
+	order.ReversedAfterRefund: {"Reversed after refund", "The provider has taken the deposit back after a refund was made of it. " +
 		"Settle it with the provider, and then resolve the case."},
-	payments.BalanceDrift: {"Balance drift",
+	order.BalanceDrift: {"Balance drift",
 		"The provider has another balance than Hub. Compare the refunds here with the provider’s own pages, and then resolve the case. " +
 			"While it lasts, the next question to the provider opens it again."},
 }
 
-func attentionBadge(a payments.Attention) web.Badge {
+// attentionBadge names a case. All of them are bad news.
+func attentionBadge(a order.Attention) web.Badge {
 	name := cases[a].name
 	if name == "" {
 		name = string(a)
@@ -52,83 +60,65 @@ func attentionBadge(a payments.Attention) web.Badge {
 	return web.Badge{Kind: "bad", Text: name}
 }
 
-func depositBadge(s payments.DepositState) web.Badge {
-	switch s {
-	case payments.DepositIsApplied:
-		return web.Badge{Kind: "good", Text: "Applied"}
-	case payments.DepositIsMismatch:
-		return web.Badge{Kind: "bad", Text: "Other amount"}
-	case payments.DepositIsUnapplied:
-		return web.Badge{Kind: "bad", Text: "Not applied"}
-	case payments.DepositIsReturning:
-		return web.Badge{Kind: "warn", Text: "Being paid back"}
-	case payments.DepositIsReturned:
-		return web.Badge{Text: "Paid back"}
-	case payments.DepositIsReversed:
-		return web.Badge{Text: "Taken back by the bank"}
-	}
-	return web.Badge{Text: string(s)}
+func depositBadge(s order.DepositState) web.Badge { return badgeOf(depositBadges, s) }
+
+// depositBadges has the words for each state of a deposit.
+var depositBadges = map[order.DepositState]web.Badge{
+	order.DepositStateApplied:   {Kind: "good", Text: "Applied"},
+	order.DepositStateMismatch:  {Kind: "bad", Text: "Other amount"},
+	order.DepositStateUnapplied: {Kind: "bad", Text: "Not applied"},
+	order.DepositStateReturning: {Kind: "warn", Text: "Being paid back"},
+	order.DepositStateReturned:  {Text: "Paid back"},
+	order.DepositStateReversed:  {Text: "Taken back by the bank"},
 }
 
-func refundBadge(s payments.RefundStatus) web.Badge {
-	switch s {
-	case payments.RefundSucceeded:
-		return web.Badge{Kind: "good", Text: "Done"}
-	case payments.RefundPending:
-		return web.Badge{Kind: "warn", Text: "Under way"}
-	case payments.RefundFailed:
-		return web.Badge{Kind: "bad", Text: "Failed"}
-	}
-	return web.Badge{Text: string(s)}
+func refundBadge(s order.RefundStatus) web.Badge { return badgeOf(refundBadges, s) }
+
+// refundBadges has the words for each state of a refund.
+var refundBadges = map[order.RefundStatus]web.Badge{
+	order.RefundSucceeded: {Kind: "good", Text: "Done"},
+	order.RefundPending:   {Kind: "warn", Text: "Under way"},
+	order.RefundFailed:    {Kind: "bad", Text: "Failed"},
 }
 
-func noticeBadge(s payments.NoticeState) web.Badge {
-	switch s {
-	case payments.NoticeDelivered:
-		return web.Badge{Kind: "good", Text: "Delivered"}
-	case payments.NoticePending:
-		return web.Badge{Kind: "info", Text: "On its way"}
-	case payments.NoticeDead:
-		return web.Badge{Kind: "bad", Text: "Given up"}
-	case payments.NoticeStopped:
-		return web.Badge{Kind: "warn", Text: "Stopped by the app"}
-	case payments.NoticeSkipped:
-		return web.Badge{Text: "Nowhere to go"}
-	}
-	return web.Badge{Text: string(s)}
+func noticeBadge(s payments.NotificationState) web.Badge { return badgeOf(notificationBadges, s) }
+
+// notificationBadges has the words for each state of a notification.
+var notificationBadges = map[payments.NotificationState]web.Badge{
+	payments.NotificationDelivered: {Kind: "good", Text: "Delivered"},
+	payments.NotificationPending:   {Kind: "info", Text: "On its way"},
+	payments.NotificationDead:      {Kind: "bad", Text: "Given up"},
+	payments.NotificationStopped:   {Kind: "warn", Text: "Stopped by the app"},
+	payments.NotificationSkipped:   {Text: "Nowhere to go"},
 }
 
-func outcomeBadge(o payments.Outcome) web.Badge {
-	switch o {
-	case payments.Received:
-		return web.Badge{Kind: "info", Text: "Waits"}
-	case payments.Applied:
-		return web.Badge{Kind: "good", Text: "Moved the order"}
-	case payments.Ignored:
-		return web.Badge{Text: "Nothing new"}
-	case payments.Unmatched:
-		return web.Badge{Kind: "warn", Text: "No such order yet"}
-	case payments.Abandoned:
-		return web.Badge{Kind: "bad", Text: "No such order"}
-	}
-	return web.Badge{Text: string(o)}
+func outcomeBadge(o payments.WebhookOutcome) web.Badge { return badgeOf(outcomeBadges, o) }
+
+// outcomeBadges has the words for what became of a webhook.
+var outcomeBadges = map[payments.WebhookOutcome]web.Badge{
+	payments.WebhookReceived:  {Kind: "info", Text: "Waits"},
+	payments.WebhookApplied:   {Kind: "good", Text: "Moved the order"},
+	payments.WebhookIgnored:   {Text: "Nothing new"},
+	payments.WebhookUnmatched: {Kind: "warn", Text: "No such order yet"},
+	payments.WebhookAbandoned: {Kind: "bad", Text: "No such order"},
 }
 
-var triggers = map[payments.Trigger]string{
-	payments.Create: "Created", payments.Issue: "A virtual account was issued",
-	payments.Pay: "Paid", payments.PayLate: "Paid in time, the news was late", payments.Decline: "The provider refuses the order",
-	payments.Lapse: "Its time is over", payments.Cancel: "Given up before it was paid", payments.Mismatch: "Another amount than the order’s",
-	payments.DepositUnused: "A deposit after the order had ended", payments.DepositTwice: "A second deposit",
-	payments.DepositApplied: "A late deposit was applied", payments.ReturnAsk: "The provider is asked to pay a deposit back",
-	payments.DepositReturned: "A deposit was paid back", payments.ReturnFailed: "A deposit was not paid back",
-	payments.Reverse: "The deposit was taken back", payments.ReverseTooLate: "The deposit was taken back after a refund",
-	payments.RefundAsk: "A refund was asked for", payments.RefundPart: "A part was refunded", payments.RefundAll: "All was refunded",
-	payments.RefundDeclined: "The provider refuses a refund", payments.RefundReturned: "The payout of a refund came back",
-	payments.Drift: "The provider has another balance", payments.ResolveCase: "The case was resolved",
+// triggers tells each event of the history in words.
+var triggers = map[order.Trigger]string{
+	order.Create: "Created", order.Issue: "A virtual account was issued",
+	order.Pay: "Paid", order.PayLate: "Paid in time, the news was late", order.Decline: "The provider refuses the order",
+	order.Lapse: "Its time is over", order.Cancel: "Given up before it was paid", order.Mismatch: "Another amount than the order’s",
+	order.DepositUnused: "A deposit after the order had ended", order.DepositTwice: "A second deposit",
+	order.DepositApplied: "A late deposit was applied", order.DepositReturnRequested: "The provider is asked to pay a deposit back",
+	order.DepositReturned: "A deposit was paid back", order.DepositReturnFailed: "A deposit was not paid back",
+	order.Reverse: "The deposit was taken back", order.ReverseTooLate: "The deposit was taken back after a refund",
+	order.RefundRequested: "A refund was asked for", order.RefundPart: "A part was refunded", order.RefundAll: "All was refunded",
+	order.RefundDeclined: "The provider refuses a refund", order.RefundReturned: "The payout of a refund came back",
+	order.BalanceDrifted: "The provider has another balance", order.AttentionResolved: "The case was resolved",
 }
 
 // happened is an event in words.
-func happened(t payments.Trigger) string {
+func happened(t order.Trigger) string {
 	if text := triggers[t]; text != "" {
 		return text
 	}

@@ -9,7 +9,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/service"
 	"hub.internal/services/query"
-	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/mysql/statements"
 	"hub.internal/services/query/sqlguard"
 )
 
@@ -34,7 +34,7 @@ func build(h *service.Host, s settings) error {
 		QueryTimeout: s.timeout(),
 		SQL: query.SQLLimits{ResultBytes: s.MaxResultBytes, Concurrent: s.SQLConcurrent, PerKey: s.SQLPerKey, Wait: s.SQLWait,
 			TmpBytes: s.SQLTmpBytes}})
-	forgetPools, forgetTurns := mysql.Observe(from.pools...), svc.Observe()
+	forgetPools, forgetTurns := statements.Observe(from.pools...), svc.Observe()
 	h.OnStop("gauges of the source", func(context.Context) error { forgetPools(); forgetTurns(); return nil })
 	h.Tools(query.Tools(svc)...)
 	h.Operations(query.Operations(svc, query.NewRecipients(from.source))...)

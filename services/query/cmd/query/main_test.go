@@ -42,7 +42,12 @@ func TestManifest(t *testing.T) {
 			t.Errorf("%s: %d examples, %d errors, write %t", spec.Name, len(spec.Examples), len(spec.Errors), spec.Write)
 		}
 	}
-	if got, want := strings.Join(names, " "), "describe_schema get_ddl execute_read_sql list_categories search_brands get_brand search_campaigns search_partner_contacts get_campaign_performance"; m.Service != "query" || got != want {
+	if got, want := strings.Join(
+		names,
+		" ",
+	), "describe_schema get_ddl execute_read_sql list_categories search_brands get_brand search_campaigns search_partner_contacts "+
+		"get_campaign_performance"; m.Service != "query" ||
+		got != want {
 		t.Errorf("%s owns %s, want query and %s", m.Service, got, want)
 	}
 }
@@ -54,7 +59,12 @@ func run(t *testing.T, command string, environ ...string) *hubtest.Program {
 
 func call(t *testing.T, p *hubtest.Program, h http.Header, name, input string) (*http.Response, string) {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+p.Addr(t)+hop.ToolPath(name), strings.NewReader(input))
+	request, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		"http://"+p.Addr(t)+hop.ToolPath(name),
+		strings.NewReader(input),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,10 +96,24 @@ func TestServe(t *testing.T) {
 		if r, body := call(t, p, http.Header{}, "list_categories", `{}`); r.StatusCode != http.StatusUnauthorized {
 			t.Errorf("without a token: %s %s", r.Status, body)
 		}
-		if r, body := call(t, p, agent, "list_categories", `{}`); r.StatusCode != http.StatusOK || body != `{"categories":[]}` || r.Header.Get(hop.CountHeader) != "0" {
+		if r, body := call(
+			t,
+			p,
+			agent,
+			"list_categories",
+			`{}`,
+		); r.StatusCode != http.StatusOK || body != `{"categories":[]}` ||
+			r.Header.Get(hop.CountHeader) != "0" {
 			t.Errorf("list_categories: %s %s", r.Status, body)
 		}
-		if r, body := call(t, p, agent, "execute_read_sql", `{"sql": "SELECT 1 AS one"}`); r.StatusCode != http.StatusOK || !strings.Contains(body, `"rows":[[1]]`) {
+		if r, body := call(
+			t,
+			p,
+			agent,
+			"execute_read_sql",
+			`{"sql": "SELECT 1 AS one"}`,
+		); r.StatusCode != http.StatusOK ||
+			!strings.Contains(body, `"rows":[[1]]`) {
 			t.Errorf("execute_read_sql: %s %s", r.Status, body)
 		}
 		if r, body := call(t, p, agent, "get_brand", `{"brandId": 1}`); r.Header.Get(hop.FaultHeader) != string(fault.NotFound) {
@@ -103,10 +127,15 @@ func TestServe(t *testing.T) {
 		}
 		// What was queued is in the log once the process has ended.
 		got := map[string]string{}
-		for _, row := range rows(t, store.SuperuserURL, `SELECT tool, outcome || ' ' || count || ' ' || request_id || ' ' || length(input_hash) FROM audit.calls`) {
+		for _, row := range rows(t, store.SuperuserURL, `SELECT tool, outcome || ' ' || count || ' ' || request_id || ' ' || `+
+			`length(input_hash) FROM audit.calls`) {
 			got[row[0]] = row[1]
 		}
-		want := map[string]string{"list_categories": "ok 0 req_1 32", "execute_read_sql": "ok 1 req_1 32", "get_brand": "E_NOT_FOUND 0 req_1 32"}
+		want := map[string]string{
+			"list_categories":  "ok 0 req_1 32",
+			"execute_read_sql": "ok 1 req_1 32",
+			"get_brand":        "E_NOT_FOUND 0 req_1 32",
+		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("the audit log holds %v, want %v", got, want)
 		}
@@ -127,7 +156,9 @@ func TestServe(t *testing.T) {
 		}
 	})
 	for setting, bad := range map[string]string{
-		"HUB_SOURCE_DSN": "nonsense", "HUB_WRITE_STORE_URL": "nonsense://", "MCP_MAX_ROW_LIMIT": "0", "MCP_QUERY_TIMEOUT_MS": "-5", "HUB_MAX_RESULT_BYTES": "x", "HUB_SOURCE_POOL": "0", "HUB_SQL_TMP_BYTES": "0", "HUB_SQL_FUNCTIONS": "f_net, load_file", "HUB_SIGNING_KEY": "short", "HUB_TRUSTED_KEYS": "short",
+		"HUB_SOURCE_DSN": "nonsense", "HUB_WRITE_STORE_URL": "nonsense://", "MCP_MAX_ROW_LIMIT": "0", "MCP_QUERY_TIMEOUT_MS": "-5",
+		"HUB_MAX_RESULT_BYTES": "x", "HUB_SOURCE_POOL": "0", "HUB_SQL_TMP_BYTES": "0", "HUB_SQL_FUNCTIONS": "f_net, load_file",
+		"HUB_SIGNING_KEY": "short", "HUB_TRUSTED_KEYS": "short",
 	} {
 		t.Run("bad "+setting, func(t *testing.T) {
 			p := run(t, "serve", append(environ, "HUB_LOG_LEVEL=error", setting+"="+bad)...)
@@ -143,7 +174,12 @@ func TestServe(t *testing.T) {
 func TestStopWithAStatementThatCannotBeStopped(t *testing.T) {
 	_, readerDSN := hubtest.SourceDB(t)
 	store := hubtest.WriteStore(t)
-	environ := []string{"HUB_SOURCE_DSN=" + readerDSN, "HUB_WRITE_STORE_URL=" + store.URL("query"), "HUB_MIGRATE_URL=" + store.OwnerURL, "MCP_QUERY_TIMEOUT_MS=500"}
+	environ := []string{
+		"HUB_SOURCE_DSN=" + readerDSN,
+		"HUB_WRITE_STORE_URL=" + store.URL("query"),
+		"HUB_MIGRATE_URL=" + store.OwnerURL,
+		"MCP_QUERY_TIMEOUT_MS=500",
+	}
 	if p := run(t, "migrate", environ...); p.Wait(t) != 0 {
 		t.Fatalf("migrate: %s", p.Log)
 	}
@@ -161,7 +197,8 @@ func TestStopWithAStatementThatCannotBeStopped(t *testing.T) {
 		return b.String()
 	}
 	alarm := func(value string) bool {
-		return regexp.MustCompile(`(?m)^hub_sql_runaway\{.*\} `+value+`$`).MatchString(metrics()) && regexp.MustCompile(`(?m)^hub_sql_runaways_total\{.*\} `+value+`$`).MatchString(metrics())
+		return regexp.MustCompile(`(?m)^hub_sql_runaway\{.*\} `+value+`$`).MatchString(metrics()) &&
+			regexp.MustCompile(`(?m)^hub_sql_runaways_total\{.*\} `+value+`$`).MatchString(metrics())
 	}
 	if !alarm("0") {
 		t.Errorf("no series before the first: %s", metrics())
@@ -171,14 +208,22 @@ func TestStopWithAStatementThatCannotBeStopped(t *testing.T) {
 		t.Fatalf("%s %s", r.Status, body)
 	}
 	hubtest.Eventually(t, "the alarm", func() bool { return alarm("1") })
-	if r, body := call(t, p, agent, "execute_read_sql", `{"sql": "SELECT 1"}`); r.StatusCode != http.StatusTooManyRequests || !strings.Contains(body, `"scope":"source"`) {
+	if r, body := call(
+		t,
+		p,
+		agent,
+		"execute_read_sql",
+		`{"sql": "SELECT 1"}`,
+	); r.StatusCode != http.StatusTooManyRequests ||
+		!strings.Contains(body, `"scope":"source"`) {
 		t.Errorf("%s %s", r.Status, body)
 	}
 	start := time.Now()
 	if code := p.Stop(t); code != 0 || time.Since(start) > hubtest.Patience {
 		t.Errorf("exit %d after %s\n%s", code, time.Since(start), p.Log)
 	}
-	for _, want := range []string{"a statement outlives its KILL on the source database", "a statement is left running on the source database", `"request_id":"req_stuck"`} {
+	for _, want := range []string{"a statement outlives its KILL on the source database",
+		"a statement is left running on the source database", `"request_id":"req_stuck"`} {
 		if !strings.Contains(p.Log.String(), want) || strings.Contains(p.Log.String(), "LOCATE") {
 			t.Errorf("the log has no %q, or says what the statement was:\n%s", want, p.Log)
 		}
@@ -189,7 +234,14 @@ func TestStopWithAStatementThatCannotBeStopped(t *testing.T) {
 func TestASourceOnSeveralServers(t *testing.T) {
 	_, readerDSN := hubtest.SourceDB(t)
 	store := hubtest.WriteStore(t)
-	list := strings.Join([]string{readerDSN, strings.Replace(readerDSN, "127.0.0.1", "localhost", 1), strings.Replace(readerDSN, "127.0.0.1", "127.0.0.1.invalid", 1)}, ",")
+	list := strings.Join(
+		[]string{
+			readerDSN,
+			strings.Replace(readerDSN, "127.0.0.1", "localhost", 1),
+			strings.Replace(readerDSN, "127.0.0.1", "127.0.0.1.invalid", 1),
+		},
+		",",
+	)
 	environ := []string{"HUB_SOURCE_DSNS=" + list, "HUB_WRITE_STORE_URL=" + store.URL("query"), "HUB_MIGRATE_URL=" + store.OwnerURL}
 	if p := run(t, "migrate", environ...); p.Wait(t) != 0 {
 		t.Fatalf("migrate: %s", p.Log)
@@ -211,8 +263,10 @@ func TestASourceOnSeveralServers(t *testing.T) {
 	defer r.Body.Close()
 	var metrics bytes.Buffer
 	_, _ = metrics.ReadFrom(r.Body)
-	for _, series := range []string{`hub_source_replica_up\{.*server_address="localhost".*\} 1`, `hub_source_replica_asked\{.*server_address="127.0.0.1".*\} 1`,
-		`hub_source_replica_up\{.*server_address="127.0.0.1.invalid".*\} 0`, `hub_source_replica_moves_total\{.*\} 0`, `hub_source_stale\{.*\} 0`} {
+	for _, series := range []string{`hub_source_replica_up\{.*server_address="localhost".*\} 1`,
+		`hub_source_replica_asked\{.*server_address="127.0.0.1".*\} 1`,
+		`hub_source_replica_up\{.*server_address="127.0.0.1.invalid".*\} 0`, `hub_source_replica_moves_total\{.*\} 0`,
+		`hub_source_stale\{.*\} 0`} {
 		if !regexp.MustCompile(`(?m)^` + series + `$`).MatchString(metrics.String()) {
 			t.Errorf("no %s in\n%s", series, metrics.String())
 		}
@@ -226,10 +280,14 @@ func TestASourceOnSeveralServers(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, p.Log)
 	}
 	for want, more := range map[string]string{"both HUB_SOURCE_DSN and HUB_SOURCE_DSNS are set": "HUB_SOURCE_DSN=" + readerDSN,
-		"entry 2 of 2, names no database": "HUB_SOURCE_DSNS=" + readerDSN + ",u:p@tcp(h:1)/", "HUB_SOURCE_MAX_LAG has to be positive": "HUB_SOURCE_MAX_LAG=0s",
+		"entry 2 of 2, names no database":                  "HUB_SOURCE_DSNS=" + readerDSN + ",u:p@tcp(h:1)/",
+		"HUB_SOURCE_MAX_LAG has to be positive":            "HUB_SOURCE_MAX_LAG=0s",
 		"HUB_SOURCE_DSN has to be set, or HUB_SOURCE_DSNS": "HUB_SOURCE_DSNS="} {
 		p := run(t, "serve", append(environ, "HUB_LOG_LEVEL=error", more)...)
-		if code := p.Wait(t); code != 1 || !strings.Contains(p.Log.String(), want) || strings.Count(strings.TrimSpace(p.Log.String()), "\n") != 0 {
+		if code := p.Wait(
+			t,
+		); code != 1 || !strings.Contains(p.Log.String(), want) ||
+			strings.Count(strings.TrimSpace(p.Log.String()), "\n") != 0 {
 			t.Errorf("%s: exit %d\n%s", more, code, p.Log)
 		}
 	}

@@ -38,8 +38,9 @@ func largest() map[string]string {
 		"SELECT plain FROM large WHERE id = 1":                             `"row_count":1,"truncated":false,"row_limit":1000}`,
 		"SELECT control FROM large WHERE id = 1":                           none,
 		"SELECT plain, control FROM large WHERE id = 2":                    none,
-		"SELECT bin FROM large ORDER BY id":                                `"row_count":1,"truncated":true,"row_limit":1000,"truncated_by":"bytes"}`,
-		"SELECT " + times(60, "w.*") + " FROM wide w":                      `name those that you need"}]}}`,
+		"SELECT bin FROM large ORDER BY id": `"row_count":1,"truncated":true,"row_limit":1000,` +
+			`"truncated_by":"bytes"}`,
+		"SELECT " + times(60, "w.*") + " FROM wide w": `name those that you need"}]}}`,
 	}
 }
 
@@ -72,18 +73,32 @@ func TestLargeAnswersDoNotTakeTheServiceDown(t *testing.T) {
 		}
 	}
 	store := hubtest.WriteStore(t)
-	environ := []string{"GOMEMLIMIT=400MiB", "HUB_SOURCE_DSN=" + readerDSN, "HUB_WRITE_STORE_URL=" + store.URL("query"), "HUB_MIGRATE_URL=" + store.OwnerURL}
+	environ := []string{
+		"GOMEMLIMIT=400MiB",
+		"HUB_SOURCE_DSN=" + readerDSN,
+		"HUB_WRITE_STORE_URL=" + store.URL("query"),
+		"HUB_MIGRATE_URL=" + store.OwnerURL,
+	}
 	if p := run(t, "migrate", environ...); p.Wait(t) != 0 {
 		t.Fatalf("migrate: %s", p.Log)
 	}
 	p := plain(t, environ...)
 	p.Ready(t)
 	ask := func(ctx context.Context, key, text string) (*http.Response, error) {
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+p.Addr(t)+hop.ToolPath("execute_read_sql"), strings.NewReader(fmt.Sprintf(`{"sql":%q}`, text)))
+		request, err := http.NewRequestWithContext(
+			ctx,
+			http.MethodPost,
+			"http://"+p.Addr(t)+hop.ToolPath("execute_read_sql"),
+			strings.NewReader(fmt.Sprintf(`{"sql":%q}`, text)),
+		)
 		if err != nil {
 			return nil, err
 		}
-		request.Header = callertest.Header(t, "query", caller.Caller{Kind: caller.Key, Service: "crm", CredentialID: key, RequestID: "req_" + key})
+		request.Header = callertest.Header(
+			t,
+			"query",
+			caller.Caller{Kind: caller.Key, Service: "crm", CredentialID: key, RequestID: "req_" + key},
+		)
 		return http.DefaultClient.Do(request)
 	}
 	// read asks for an answer and returns its status and its end.
@@ -130,7 +145,14 @@ func TestLargeAnswersDoNotTakeTheServiceDown(t *testing.T) {
 			}
 		}
 		peak := peakMemory(t, p.PID())
-		t.Logf("%d answers and %d refusals, %d and %d to another key, at most %d MiB", crowd.answered.Load(), crowd.busy.Load(), modest.answered.Load(), modest.busy.Load(), peak>>20)
+		t.Logf(
+			"%d answers and %d refusals, %d and %d to another key, at most %d MiB",
+			crowd.answered.Load(),
+			crowd.busy.Load(),
+			modest.answered.Load(),
+			modest.busy.Load(),
+			peak>>20,
+		)
 		if peak > most || crowd.answered.Load() == 0 || modest.answered.Load() <= modest.busy.Load() {
 			t.Errorf("the process may take %d MiB, and has to answer the other key", most>>20)
 		}
@@ -206,8 +228,15 @@ func plain(t *testing.T, environ ...string) *hubtest.Program {
 	}
 	p := &hubtest.Program{Out: &hubtest.Buffer{}, Log: &hubtest.Buffer{}}
 	var err error
-	p.Process, err = localserver.StartProgram(localserver.Program{Path: path, Args: []string{"serve"}, Output: p.Out, Errors: p.Log,
-		Env: append([]string{"HOME=" + dir, "TMPDIR=" + dir}, append(callertest.Environ("query", caller.Gateway, "authoring"), environ...)...)})
+	p.Process, err = localserver.StartProgram(localserver.Program{
+		Path:   path,
+		Args:   []string{"serve"},
+		Output: p.Out,
+		Errors: p.Log,
+		Env: append(
+			[]string{"HOME=" + dir, "TMPDIR=" + dir},
+			append(callertest.Environ("query", caller.Gateway, "authoring"), environ...)...),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

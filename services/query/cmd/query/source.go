@@ -10,6 +10,8 @@ import (
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
 	"hub.internal/services/query/mysql/replicas"
+	"hub.internal/services/query/mysql/server"
+	"hub.internal/services/query/mysql/statements"
 )
 
 // from is the source database, whether it is one server or several.
@@ -21,14 +23,14 @@ type from struct {
 	}
 	reader   query.StatementReader
 	replicas func() []query.ReplicaHealth // nil for one server
-	pools    []mysql.Pools
+	pools    []statements.Pools
 }
 
 // open opens the source. The accounts are judged before the first call; which servers are there, later.
 func open(h *service.Host, s settings) (from, error) {
-	source := mysql.Options{PoolSize: s.SourcePool, StatementTimeout: min(s.timeout(), mysql.DefaultStatementTimeout),
+	source := server.Options{PoolSize: s.SourcePool, StatementTimeout: min(s.timeout(), server.DefaultStatementTimeout),
 		Functions: s.SQLFunctions}
-	reader := mysql.ReaderOptions{Timeout: s.timeout(), Sessions: s.SQLConcurrent + s.SQLConcurrent/2, MaxRows: s.MaxRowLimit,
+	reader := statements.ReaderOptions{Timeout: s.timeout(), Sessions: s.SQLConcurrent + s.SQLConcurrent/2, MaxRows: s.MaxRowLimit,
 		TmpBytes: s.SQLTmpBytes, Logger: h.Logger()}
 	if s.SourceDSNs != "" {
 		return several(h, s, replicas.Options{Source: source, Reader: reader, MaxLag: s.SourceMaxLag, LagSQL: s.SourceLagSQL,
@@ -41,11 +43,11 @@ func open(h *service.Host, s settings) (from, error) {
 	if err := proven(h.Context(), one, h.Logger()); err != nil {
 		return from{}, err
 	}
-	statements := mysql.NewReader(one, reader)
+	callers := statements.NewReader(one.Server, reader)
 	h.Check("source", "HUB_SOURCE_DSN", one.Prove)
 	h.OnStop("source", func(context.Context) error { return one.Close() })
-	h.OnStop("reader", func(context.Context) error { return statements.Close() })
-	return from{source: one, reader: statements, pools: []mysql.Pools{{Source: one, Reader: statements}}}, nil
+	h.OnStop("reader", func(context.Context) error { return callers.Close() })
+	return from{source: one, reader: callers, pools: []statements.Pools{{Server: one.Server, Reader: callers}}}, nil
 }
 
 func several(h *service.Host, s settings, o replicas.Options) (from, error) {
@@ -67,7 +69,7 @@ func several(h *service.Host, s settings, o replicas.Options) (from, error) {
 // answer E_DB.
 func proven(ctx context.Context, source *mysql.Source, logger *slog.Logger) error {
 	err := source.Prove(ctx)
-	var grants *mysql.GrantsError
+	var grants *server.GrantsError
 	if errors.As(err, &grants) {
 		return fmt.Errorf("HUB_SOURCE_DSN: %w", grants)
 	}

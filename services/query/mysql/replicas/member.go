@@ -8,6 +8,8 @@ import (
 
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/mysql/server"
+	"hub.internal/services/query/mysql/statements"
 )
 
 // rank orders servers: the least is asked.
@@ -35,8 +37,8 @@ var errDown = errors.New("the replica of the source does not answer")
 type member struct {
 	addr    string
 	source  *mysql.Source
-	reader  *mysql.Reader
-	monitor *mysql.Monitor
+	reader  *statements.Reader
+	monitor *server.Monitor
 	wake    chan struct{} // asks for a look at once
 
 	mu     sync.Mutex
@@ -52,13 +54,14 @@ type member struct {
 type view struct {
 	up       bool
 	doubted  bool // it has failed a call since it was looked at
-	standing mysql.Standing
+	standing server.Standing
 	calls    int // in flight
 }
 
 func newMember(source *mysql.Source, o Options) *member {
-	return &member{addr: source.Addr(), source: source, reader: mysql.NewReader(source, o.Reader), monitor: mysql.NewMonitor(source, o.LagSQL),
-		wake: make(chan struct{}, 1), state: view{up: true}, flights: map[*context.CancelCauseFunc]struct{}{}, lost: map[*turn]struct{}{}}
+	return &member{addr: source.Addr(), source: source, reader: statements.NewReader(source.Server, o.Reader),
+		monitor: server.NewMonitor(source.Server, o.LagSQL),
+		wake:    make(chan struct{}, 1), state: view{up: true}, flights: map[*context.CancelCauseFunc]struct{}{}, lost: map[*turn]struct{}{}}
 }
 
 func (m *member) close() error {
@@ -94,7 +97,7 @@ func (v view) describe(maxLag time.Duration) string {
 
 // learn keeps what a look has found; late says that it has found nothing in time. A server that does not
 // answer loses its calls; one that answers a refusal, because it is full or stops, gets no new ones.
-func (m *member) learn(standing mysql.Standing, err error, late bool) (before, now view) {
+func (m *member) learn(standing server.Standing, err error, late bool) (before, now view) {
 	m.mu.Lock()
 	before = m.state
 	var ended map[*turn]struct{}
@@ -105,7 +108,7 @@ func (m *member) learn(standing mysql.Standing, err error, late bool) (before, n
 	case late && before.up && m.missed+1 < misses:
 		m.missed++
 	default:
-		if m.state.up = false; mysql.Answered(err) {
+		if m.state.up = false; server.Answered(err) {
 			break
 		}
 		for cancel := range m.flights {
@@ -155,9 +158,9 @@ func (m *member) moves(ctx, attempt context.Context, err error) bool {
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return false
-	case errors.Is(context.Cause(attempt), errDown), mysql.Lost(err):
+	case errors.Is(context.Cause(attempt), errDown), server.Lost(err):
 		return true
-	case !mysql.Killed(err):
+	case !server.Killed(err):
 		return false
 	}
 	// A server that stops kills what runs on it; what an administrator has killed is not run again.

@@ -21,6 +21,7 @@ import (
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
 	"hub.internal/services/query/mysql/replicas"
+	"hub.internal/services/query/mysql/server"
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
@@ -254,28 +255,31 @@ func TestReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.reader = localserver.Source{Database: "marketplace", Schema: string(schema), Owner: "owner", OwnerPassword: "o", Reader: "hub_ro", ReaderPassword: "r"}
+	h.reader = localserver.Source{Database: "marketplace", Schema: string(schema), Owner: "owner", OwnerPassword: "o", Reader: "hub_ro",
+		ReaderPassword: "r"}
 	if err := h.a.CreateSource(t.Context(), h.reader); err != nil {
 		t.Fatal(err)
 	}
-	h.exec(h.a, "CREATE TABLE beat (behind DECIMAL(9,3) NOT NULL)", "INSERT INTO beat VALUES (0)", "INSERT INTO category VALUES (12, 0, 1), (13, 0, 2)")
+	h.exec(h.a, "CREATE TABLE beat (behind DECIMAL(9,3) NOT NULL)", "INSERT INTO beat VALUES (0)",
+		"INSERT INTO category VALUES (12, 0, 1), (13, 0, 2)")
 	h.copied()
 
 	h.phase("a lag that nobody may see", func() {
 		h.set = h.open(h.T, replicas.Options{})
 		h.becomes("both")
-		if r := h.set.Replicas(); !r[0].Asked || !r[1].Asked || r[0].LagSeconds != nil || strings.Count(h.log.String(), "nobody can tell its lag: grant its account REPLICA MONITOR") != 2 {
+		if r := h.set.Replicas(); !r[0].Asked || !r[1].Asked || r[0].LagSeconds != nil ||
+			strings.Count(h.log.String(), "nobody can tell its lag: grant its account REPLICA MONITOR") != 2 {
 			h.Errorf("%+v\n%s", r, h.log)
 		}
 	})
 	h.exec(h.a, "GRANT REPLICA MONITOR ON *.* TO hub_ro@'%'")
 	h.phase("one server takes such an account for too mighty", func() {
-		s, err := mysql.Open(h.a.DSN("hub_ro", "r", "marketplace"), mysql.Options{})
+		s, err := mysql.Open(h.a.DSN("hub_ro", "r", "marketplace"), server.Options{})
 		if err != nil {
 			h.Fatal(err)
 		}
 		defer s.Close()
-		var grants *mysql.GrantsError
+		var grants *server.GrantsError
 		if err := s.Prove(h.Context()); !errors.As(err, &grants) {
 			h.Error(err)
 		}

@@ -16,13 +16,15 @@ import (
 
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/mysql/server"
+	"hub.internal/services/query/mysql/statements"
 )
 
 // Options bound a Set.
 type Options struct {
 	// Source and Reader are each server's: whichever are left have to carry everything.
-	Source mysql.Options
-	Reader mysql.ReaderOptions
+	Source server.Options
+	Reader statements.ReaderOptions
 	// MaxLag (HUB_SOURCE_MAX_LAG) is how far a server may be behind to be asked; 0 means 10 s.
 	MaxLag time.Duration
 	// LagSQL (HUB_SOURCE_LAG_SQL) answers the lag as one number, in seconds; empty asks the server for
@@ -131,7 +133,7 @@ func (s *Set) Prove(ctx context.Context) error {
 	for i, m := range s.members {
 		all.Go(func() {
 			err := s.look(ctx, m)
-			var grants *mysql.GrantsError
+			var grants *server.GrantsError
 			if errors.As(err, &grants) {
 				errs[i] = fmt.Errorf("HUB_SOURCE_DSNS: %s: %w", m.addr, grants)
 			}
@@ -157,9 +159,9 @@ func (s *Set) Reach(ctx context.Context) error {
 }
 
 // Pools are those of each server.
-func (s *Set) Pools() (all []mysql.Pools) {
+func (s *Set) Pools() (all []statements.Pools) {
 	for _, m := range s.members {
-		all = append(all, mysql.Pools{Source: m.source, Reader: m.reader})
+		all = append(all, statements.Pools{Server: m.source.Server, Reader: m.reader})
 	}
 	return all
 }

@@ -17,6 +17,8 @@ import (
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
 	"hub.internal/services/query/mysql/replicas"
+	"hub.internal/services/query/mysql/server"
+	"hub.internal/services/query/mysql/statements"
 	"hub.internal/services/query/sqlguard"
 )
 
@@ -29,12 +31,12 @@ func TestWrongStatements(t *testing.T) {
 	}
 	before := otel.GetMeterProvider()
 	defer otel.SetMeterProvider(before)
-	hubtest.SourceServers(t, func(t *testing.T, server *localserver.SourceServer) {
+	hubtest.SourceServers(t, func(t *testing.T, on *localserver.SourceServer) {
 		metrics := sdkmetric.NewManualReader()
 		otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(metrics)))
-		adminDSN, dsn := hubtest.SourceDBOn(t, server)
-		brokenViews(t, server, adminDSN)
-		o := replicas.Options{Every: time.Hour, Reader: mysql.ReaderOptions{Timeout: 20 * time.Second}}
+		adminDSN, dsn := hubtest.SourceDBOn(t, on)
+		brokenViews(t, on, adminDSN)
+		o := replicas.Options{Every: time.Hour, Reader: statements.ReaderOptions{Timeout: 20 * time.Second}}
 		set, err := replicas.Open([]string{dsn, strings.Replace(dsn, "127.0.0.1", "localhost", 1)}, o)
 		if err != nil {
 			t.Fatal(err)
@@ -43,12 +45,12 @@ func TestWrongStatements(t *testing.T) {
 		if err := set.Prove(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		elsewhere, err := mysql.Open(strings.Replace(dsn, ")/", ")/no_", 1), mysql.Options{})
+		elsewhere, err := mysql.Open(strings.Replace(dsn, ")/", ")/no_", 1), server.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer elsewhere.Close()
-		if err := elsewhere.Prove(t.Context()); fault.From(err).Code != fault.DB || !mysql.Lost(err) {
+		if err := elsewhere.Prove(t.Context()); fault.From(err).Code != fault.DB || !server.Lost(err) {
 			t.Errorf("a data source name whose database is not there: %v, which has to be a server that is not available", err)
 		}
 		guard := sqlguard.Default(16 << 20)
@@ -73,7 +75,8 @@ func TestWrongStatements(t *testing.T) {
 			if f.Code != fault.Validation || strings.Contains(f.Message, "hub_ro") {
 				t.Errorf("%s: %.200s\nis %s: %s (%v)", kind, written, f.Code, f.Message, f.Unwrap())
 			}
-			if words, _, told := strings.Cut(f.Message, "refused the statement: "); told && len(strings.Fields(f.Message))-len(strings.Fields(words)) < 7 ||
+			if words, _, told := strings.Cut(f.Message, "refused the statement: "); told &&
+				len(strings.Fields(f.Message))-len(strings.Fields(words)) < 7 ||
 				!strings.ContainsAny(f.Message, ":;?") {
 				t.Errorf("%s: %.200s\nhas few words: %s", kind, written, f.Message)
 			}
@@ -92,18 +95,18 @@ func TestWrongStatements(t *testing.T) {
 }
 
 // brokenViews makes views that cannot be read any more, each for a reason of its own.
-func brokenViews(t *testing.T, server *localserver.SourceServer, adminDSN string) {
+func brokenViews(t *testing.T, on *localserver.SourceServer, adminDSN string) {
 	t.Helper()
 	_, schema, _ := strings.Cut(adminDSN, ")/")
 	schema, _, _ = strings.Cut(schema, "?")
-	admin, err := server.Admin()
+	admin, err := on.Admin()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer admin.Close()
 	admin.SetMaxOpenConns(1)
 	t.Cleanup(func() {
-		admin, err := server.Admin()
+		admin, err := on.Admin()
 		if err != nil {
 			t.Error(err)
 			return

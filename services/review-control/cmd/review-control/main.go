@@ -16,8 +16,10 @@ import (
 	"hub.internal/services/review-control/backlog"
 	"hub.internal/services/review-control/console"
 	"hub.internal/services/review-control/jobs"
+	"hub.internal/services/review-control/mailer"
 	"hub.internal/services/review-control/postgres"
 	"hub.internal/services/review-control/smtp"
+	"hub.internal/services/review-control/suppression"
 )
 
 var program = service.Program[settings]{Name: "review-control", Short: "The service where people decide on mails, and that sends them",
@@ -41,13 +43,14 @@ func build(h *service.Host, s settings) error {
 	h.Check("SMTP server", "HUB_SMTP_ADDR", sender.Check)
 	h.OnStop("SMTP server", func(context.Context) error { sender.Close(); return nil })
 	store := postgres.New(h.Store())
+	list := suppression.New(store, time.Now)
 	svc := reviewcontrol.New(reviewcontrol.Config{
-		Store: store, Drafts: authoring.New(h.Neighbour("authoring")),
+		Store: store, Suppressions: list, Drafts: authoring.New(h.Neighbour("authoring")),
 		Keys: auth.New(h.Neighbour("auth"), time.Now), Sender: sender, PublicURL: s.PublicURL,
-		From: reviewcontrol.Address{Name: s.MailFromName, Email: s.MailFrom}, SendTimeout: s.Timeout, PerMinute: s.PerMinute, SendDelay: s.Delay,
-		Pace: reviewcontrol.Pace{Retry: s.Retry, GiveUp: s.GiveUp}, Logger: h.Logger(),
+		From: mailer.Address{Name: s.MailFromName, Email: s.MailFrom}, SendTimeout: s.Timeout, PerMinute: s.PerMinute, SendDelay: s.Delay,
+		Pace: mailer.Pace{Retry: s.Retry, GiveUp: s.GiveUp}, Logger: h.Logger(),
 	})
-	pages, err := console.New(svc, h.Keys(), h.Logger())
+	pages, err := console.New(svc, list, h.Keys(), h.Logger())
 	if err != nil {
 		return err
 	}
@@ -57,6 +60,6 @@ func build(h *service.Host, s settings) error {
 	h.Tools(reviewcontrol.Tools(svc)...)
 	h.Operations(backlog.Operations(store)...)
 	h.Pages(pages)
-	h.Work(jobs.Runner(svc, store, s.Workers))
+	h.Work(jobs.Runner(svc, list, store, s.Workers))
 	return nil
 }

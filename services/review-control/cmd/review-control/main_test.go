@@ -21,7 +21,8 @@ const password = "smtp-password-that-nobody-may-see"
 
 // environment is a whole one; a setting given again replaces it, and one without a value removes it.
 func environment(store string, changes ...string) []string {
-	settings := map[string]string{"HUB_WRITE_STORE_URL": store, "HUB_PUBLIC_URL": "https://hub.example", "HUB_SMTP_ADDR": "127.0.0.1:1", "HUB_SMTP_TLS": "none", "HUB_MAIL_FROM": "hub@hub.example",
+	settings := map[string]string{"HUB_WRITE_STORE_URL": store, "HUB_PUBLIC_URL": "https://hub.example", "HUB_SMTP_ADDR": "127.0.0.1:1",
+		"HUB_SMTP_TLS": "none", "HUB_MAIL_FROM": "hub@hub.example",
 		"HUB_STATIC": "authoring=127.0.0.1:1", "HUB_DRAIN_TIMEOUT": "40s"}
 	for _, c := range append(callertest.Environ("review-control", caller.Gateway, "authoring"), changes...) {
 		name, value, set := strings.Cut(c, "=")
@@ -40,14 +41,20 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	const store = "postgres://hub_review_control:hush-hush@127.0.0.1:1/hub"
 	for change, names := range map[string]string{
-		"HUB_WRITE_STORE_URL": "HUB_WRITE_STORE_URL", "HUB_WRITE_STORE_URL=x y:z": "HUB_WRITE_STORE_URL", "HUB_PUBLIC_URL": "HUB_PUBLIC_URL", "HUB_PUBLIC_URL=hub.example": "HUB_PUBLIC_URL",
-		"HUB_PUBLIC_URL=ftp://hub.example": "HUB_PUBLIC_URL", "HUB_SMTP_ADDR": "HUB_SMTP_ADDR", "HUB_SMTP_ADDR=x": "HUB_SMTP_ADDR", "HUB_SMTP_TLS=perhaps": "HUB_SMTP_TLS", "HUB_MAIL_FROM": "HUB_MAIL_FROM",
-		"HUB_MAIL_FROM=Hub <hub@hub.example>": "HUB_MAIL_FROM", "HUB_SEND_PER_MINUTE=0": "HUB_SEND_PER_MINUTE", "HUB_SEND_PER_MINUTE=x": "HUB_SEND_PER_MINUTE", "HUB_SEND_WORKERS=0": "HUB_SEND_WORKERS",
-		"HUB_SEND_TIMEOUT=1ms": "HUB_SEND_TIMEOUT", "HUB_SEND_RETRY=0s": "HUB_SEND_RETRY", "HUB_SEND_GIVE_UP=0s": "HUB_SEND_GIVE_UP", "HUB_SIGNING_KEY=short": "HUB_SIGNING_KEY", "HUB_TRUSTED_KEYS=short": "HUB_TRUSTED_KEYS",
+		"HUB_WRITE_STORE_URL": "HUB_WRITE_STORE_URL", "HUB_WRITE_STORE_URL=x y:z": "HUB_WRITE_STORE_URL", "HUB_PUBLIC_URL": "HUB_PUBLIC_URL",
+		"HUB_PUBLIC_URL=hub.example":       "HUB_PUBLIC_URL",
+		"HUB_PUBLIC_URL=ftp://hub.example": "HUB_PUBLIC_URL", "HUB_SMTP_ADDR": "HUB_SMTP_ADDR", "HUB_SMTP_ADDR=x": "HUB_SMTP_ADDR",
+		"HUB_SMTP_TLS=perhaps": "HUB_SMTP_TLS", "HUB_MAIL_FROM": "HUB_MAIL_FROM",
+		"HUB_MAIL_FROM=Hub <hub@hub.example>": "HUB_MAIL_FROM", "HUB_SEND_PER_MINUTE=0": "HUB_SEND_PER_MINUTE",
+		"HUB_SEND_PER_MINUTE=x": "HUB_SEND_PER_MINUTE", "HUB_SEND_WORKERS=0": "HUB_SEND_WORKERS",
+		"HUB_SEND_TIMEOUT=1ms": "HUB_SEND_TIMEOUT", "HUB_SEND_RETRY=0s": "HUB_SEND_RETRY", "HUB_SEND_GIVE_UP=0s": "HUB_SEND_GIVE_UP",
+		"HUB_SIGNING_KEY=short": "HUB_SIGNING_KEY", "HUB_TRUSTED_KEYS=short": "HUB_TRUSTED_KEYS",
 	} {
-		p := hubtest.Launch(t, environment(store, change, "HUB_LOG_LEVEL=error", "HUB_SMTP_PASSWORD="+password), "serve") // a warning about the store may come first
+		// a warning about the store may come first
+		p := hubtest.Launch(t, environment(store, change, "HUB_LOG_LEVEL=error", "HUB_SMTP_PASSWORD="+password), "serve")
 		code, log := p.Wait(t), p.Log.String()
-		if code != 1 || strings.Count(strings.TrimSpace(log), "\n") != 0 || !strings.Contains(log, names) || strings.Contains(log, password) || strings.Contains(log, "hush-hush") {
+		if code != 1 || strings.Count(strings.TrimSpace(log), "\n") != 0 || !strings.Contains(log, names) ||
+			strings.Contains(log, password) || strings.Contains(log, "hush-hush") {
 			t.Errorf("%s: exit %d, %s", change, code, log)
 		}
 	}
@@ -65,7 +72,8 @@ func TestManifest(t *testing.T) {
 	for _, r := range m.Console {
 		console = append(console, fmt.Sprintf("%s:%s:%v", r.Prefix, r.Role, r.Public))
 	}
-	if got := strings.Join(console, " "); code != 0 || m.Service != "review-control" || len(m.Tools) != 1 || m.Tools[0].Name != "queue_for_review" || m.Tools[0].Position != 15 || m.Tools[0].Scope != "control" || !m.Tools[0].Write ||
+	if got := strings.Join(console, " "); code != 0 || m.Service != "review-control" || len(m.Tools) != 1 ||
+		m.Tools[0].Name != "queue_for_review" || m.Tools[0].Position != 15 || m.Tools[0].Scope != "control" || !m.Tools[0].Write ||
 		!strings.HasPrefix(got, "/drafts:reviewer:false /admin/suppressions:admin:false /unsubscribe::true") {
 		t.Errorf("exit %d, %+v, %s", code, m, got)
 	}
@@ -76,7 +84,8 @@ func TestManifest(t *testing.T) {
 func TestServe(t *testing.T) {
 	t.Parallel()
 	db := hubtest.WriteStore(t)
-	p := hubtest.Launch(t, environment(db.URL("review-control"), "HUB_SMTP_PASSWORD="+password, "HUB_SMTP_USER=hub", "HUB_SMTP_TLS=starttls"), "serve")
+	p := hubtest.Launch(t, environment(db.URL("review-control"), "HUB_SMTP_PASSWORD="+password, "HUB_SMTP_USER=hub",
+		"HUB_SMTP_TLS=starttls"), "serve")
 	p.Addr(t)
 	if status := p.Get("/healthz"); status != 200 {
 		t.Errorf("healthz: %d", status)
@@ -89,7 +98,8 @@ func TestServe(t *testing.T) {
 	}
 	p.Ready(t)
 	hubtest.Eventually(t, "its jobs run", func() bool { return strings.Contains(p.Log.String(), "River client started") })
-	for path, want := range map[string]int{hop.ManifestPath: 401, "/drafts": 401, "/unsubscribe/x": 401, "/metrics": 404, "/debug/pprof/": 404} {
+	for path, want := range map[string]int{hop.ManifestPath: 401, "/drafts": 401, "/unsubscribe/x": 401, "/metrics": 404,
+		"/debug/pprof/": 404} {
 		if status := p.Get(path); status != want {
 			t.Errorf("%s: %d", path, status)
 		}

@@ -36,7 +36,7 @@
   const done = () => {
     if (!card.preview) return;
     const text = card.article.dataset.open;
-    keep({ ...shown(), [text.split(":")[0]]: card.article.hasAttribute("data-together") ? text : "" });
+    keep({ ...shown(), [text.split(":")[0]]: card.article.hasAttribute("data-together") && hubSeen.whole(card.article.querySelector("iframe")) ? text : "" });
     card.article.setAttribute("data-shown", "");
     count();
   };

@@ -9,7 +9,7 @@ const hubSeen = (() => {
   const watched = new Map(); // what is laid over each part that was not in view, with the group that it is of
   const seen = (entries) => entries.forEach((e) => {
     const group = watched.get(e.target);
-    if (e.intersectionRatio < 0.97 || !group) return;
+    if (e.intersectionRatio < 0.97 || !group || unmeasured()) return;
     forget(e.target);
     group.left.delete(e.target);
     if (group.left.size === 0) group.done();
@@ -52,8 +52,35 @@ const hubSeen = (() => {
     of.left.clear();
   };
 
-  // Whether the preview's document is the content that the page was made for: a frame tells nothing
-  // about what is in it, but the answer has left a cookie.
+  // A preview is as high as its mail, up to a bound that only a mail with a flag reaches. While one of the page has not
+  // come, what is in view is not where it is going to be, and nothing of it counts.
+  const highest = 12000;
+  const unmeasured = () => document.querySelector("iframe.preview:not([data-measured])") !== null;
+  const measure = (frame) => {
+    const root = frame.contentDocument?.documentElement; // an error of the network shows none
+    if (root) {
+      const fit = (px) => { frame.style.height = `${Math.min(Math.ceil(px), highest)}px`; };
+      fit(highest); // a bar beside the mail would make it narrower
+      fit(root.getBoundingClientRect().height);
+      const bar = frame.contentWindow.innerHeight - root.clientHeight; // to scroll sideways by
+      if (bar > 0) fit(frame.clientHeight + bar);
+      if (root.scrollHeight > root.clientHeight) fit(root.scrollHeight + bar);
+    }
+    frame.setAttribute("data-measured", "");
+  };
+  const measured = (frame) => {
+    measure(frame);
+    observe();
+  };
+  addEventListener("resize", () => document.querySelectorAll("iframe.preview[data-measured]").forEach(measure));
+  // Whether all of the mail is in its frame: nothing of it lies beside or below.
+  const whole = (frame) => {
+    const root = frame.contentDocument?.documentElement;
+    return Boolean(root) && root.scrollWidth <= root.clientWidth && root.scrollHeight <= root.clientHeight;
+  };
+
+  // Whether the preview's document is the content that the page was made for: its bytes are those of the mail and
+  // name nothing, but the answer has left a cookie.
   const isRight = (frame) => {
     const right = document.cookie.split("; ").includes(`hub-shown=${frame.dataset.of}`);
     document.cookie = "hub-shown=; Path=/drafts; Max-Age=0";
@@ -66,10 +93,11 @@ const hubSeen = (() => {
   document.addEventListener("load", (e) => {
     if (e.target.tagName !== "IFRAME") return;
     loaded.add(e.target);
+    measured(e.target);
     if (!isRight(e.target)) return;
     right.add(e.target);
     listeners.forEach((heard) => heard(e.target));
   }, true);
 
-  return { group, watch, drop, observe, came: (frame) => right.has(frame), loaded: (frame) => loaded.has(frame), onPreview: (heard) => listeners.push(heard) };
+  return { group, watch, drop, observe, whole, came: (frame) => right.has(frame), loaded: (frame) => loaded.has(frame), onPreview: (heard) => listeners.push(heard) };
 })();

@@ -47,7 +47,7 @@
       const look = () => {
         hubSeen.drop(group);
         const folded = [...el.querySelectorAll("details.long")].some((fold) => !fold.open);
-        if (!folded && (el.tagName !== "IFRAME" || hubSeen.came(el))) hubSeen.watch(group, el);
+        if (!folded && (el.tagName !== "IFRAME" || hubSeen.came(el) && hubSeen.whole(el))) hubSeen.watch(group, el);
       };
       looks.set(el, look);
       look();

@@ -22,8 +22,10 @@ func (v Value) text() string {
 
 func TestEvidence(t *testing.T) {
 	for raw, want := range map[string]string{
-		"": ":", "null": "null:null", "true": "bool:true", `"x"`: "text:x", `""`: "text:", "1e400": "number:1e400", "12345678901234567890": "number:12345678901234567890",
-		`{"z":1,"a":{"b":[null,false]}}`: "object(z=number:1 a=object(b=list(=null:null =bool:false)))", "{}": "object()", "[]": "list()", `{"a":`: `raw:{"a":`, "[1": "raw:[1", "x": "raw:x",
+		"": ":", "null": "null:null", "true": "bool:true", `"x"`: "text:x", `""`: "text:", "1e400": "number:1e400",
+		"12345678901234567890":           "number:12345678901234567890",
+		`{"z":1,"a":{"b":[null,false]}}`: "object(z=number:1 a=object(b=list(=null:null =bool:false)))", "{}": "object()", "[]": "list()",
+		`{"a":`: `raw:{"a":`, "[1": "raw:[1", "x": "raw:x",
 		`{"a":1,"a":2}`: "object(a=number:1 a=number:2)", `"<b>"`: "text:<b>",
 	} {
 		v, cut := Read(json.RawMessage(raw), 100)

@@ -1,0 +1,229 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/audit"
+	"hub.internal/pkg/postgres"
+	"hub.internal/services/admin/auditlog"
+)
+
+const (
+	// firstWindow is how much of the log is looked at first; further back it is a part of how far that is.
+	firstWindow     = time.Hour
+	firstWindowPart = 16
+	// longest is more than any log goes back.
+	longest = 100 * 365 * 24 * time.Hour
+	// fastLook is what a look takes that may reach much further the next time.
+	fastLook = 10 * time.Millisecond
+)
+
+// Search returns at most limit rows before a position; the zero one is now. It goes back in time in windows that grow,
+// until the page is full or its time is used up.
+func (r *Reader) Search(ctx context.Context, f auditlog.Filter, before auditlog.Position, limit int) (auditlog.Page, error) {
+	s, err := r.lookBack(ctx, f, before)
+	if err != nil {
+		return auditlog.Page{}, err
+	}
+	// A page that is not full when the time is used up says how far back it has come (Page.Unfinished).
+	start := r.now()
+	var page auditlog.Page
+	for !s.done() {
+		// One row more than the page has tells that there is another page.
+		look := r.now()
+		found, err := s.next(ctx, limit+1-len(page.Calls))
+		if err != nil {
+			return auditlog.Page{}, err
+		}
+		page.Calls = append(page.Calls, found...)
+		if len(page.Calls) > limit {
+			page.Calls = page.Calls[:limit]
+			page.Next = page.Calls[limit-1].Position()
+			return page, nil
+		}
+		took, left := r.now().Sub(look), r.budget-r.now().Sub(start)
+		s.grow(took, left)
+		if left <= 2*took && !s.done() {
+			page.Next, page.Unfinished = auditlog.Position{At: s.to}, true
+			return page, nil
+		}
+	}
+	return page, nil
+}
+
+// exportPage is how many rows an export holds at once.
+const exportPage = 1000
+
+// Export calls row with each row, newest first, until there are none, it has had limit, row fails, or ctx ends. It
+// holds a page of them and no transaction: nothing waits for a slow reader, and rows do not change. more tells that there
+// are others, older than next.
+func (r *Reader) Export(ctx context.Context, f auditlog.Filter, limit int, row func(auditlog.Call) error) (next auditlog.Position,
+	more bool, err error) {
+	s, err := r.lookBack(ctx, f, auditlog.Position{})
+	if err != nil {
+		return auditlog.Position{}, false, err
+	}
+	for !s.done() {
+		look := r.now()
+		found, err := s.next(ctx, exportPage)
+		if err != nil {
+			return auditlog.Position{}, false, err
+		}
+		for _, c := range found {
+			if limit--; limit < 0 {
+				return next, true, nil
+			}
+			if err := row(c); err != nil {
+				return auditlog.Position{}, false, err
+			}
+			next = c.Position()
+		}
+		if len(found) == exportPage {
+			s.after(next)
+		} else {
+			s.grow(r.now().Sub(look), time.Hour)
+		}
+	}
+	return auditlog.Position{}, false, nil
+}
+
+// lookBack is a search through the log, window by window.
+type lookBack struct {
+	r *Reader
+	// where is the filter's conditions, but for the time, and args what they name.
+	where string
+	args  []any
+	// from is where the log, or the filter, begins; to is what has been looked at already.
+	from, to time.Time
+	// last is a row of the moment to, which comes before what is left; empty when none is.
+	last   string
+	window time.Duration
+}
+
+// lookBack begins a search before a position.
+func (r *Reader) lookBack(ctx context.Context, f auditlog.Filter, before auditlog.Position) (*lookBack, error) {
+	// Clocks differ: what the store has dated a little in our future is found.
+	s := &lookBack{r: r, to: r.now().Add(time.Minute)}
+	s.where, s.args = conditions(f)
+	if !f.To.IsZero() && f.To.Before(s.to) {
+		s.to = f.To
+	}
+	if !before.At.IsZero() && !before.At.After(s.to) {
+		s.after(before)
+	}
+	s.window = max(firstWindow, r.now().Sub(s.to)/firstWindowPart)
+	if isIndexed(f) {
+		s.window = longest
+	}
+	// The oldest row bounds the search: without it a search that finds nothing would go back for ever.
+	var oldest *time.Time
+	if err := r.pool.QueryRow(ctx, `SELECT min(at) FROM audit.calls`).Scan(&oldest); err != nil {
+		return nil, explainReader(err)
+	}
+	switch s.from = f.From; {
+	case oldest == nil:
+		s.from = s.to
+	case oldest.After(s.from):
+		s.from = *oldest
+	}
+	return s, nil
+}
+
+// after makes p what has been looked at last.
+func (s *lookBack) after(p auditlog.Position) { s.to, s.last = p.At, p.ID }
+
+// done tells that the log, or the filter, goes no further back.
+func (s *lookBack) done() bool { return !s.from.Before(s.to) && (s.last == "" || s.from.After(s.to)) }
+
+// next looks at the next window.
+func (s *lookBack) next(ctx context.Context, limit int) ([]auditlog.Call, error) {
+	from := s.to.Add(-s.window)
+	if from.Before(s.from) {
+		from = s.from
+	}
+	args := append(slices.Clone(s.args), from, s.to, limit)
+	n := len(s.args)
+	where := fmt.Sprintf(" WHERE at >= $%d AND at < $%d", n+1, n+2)
+	if s.last != "" {
+		args = append(args, s.last)
+		where = fmt.Sprintf(" WHERE at >= $%d AND at <= $%d AND (at, id) < ($%d, $%d::uuid)", n+1, n+2, n+2, n+4)
+	}
+	// Planned for these values each time: what is rare is found by another index than what is frequent.
+	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...)
+	found, err := postgres.All(ctx, s.r.pool, pgx.RowToStructByName[auditlog.Call], `SELECT `+callColumns+` FROM audit.calls`+where+s.where+
+		fmt.Sprintf(" ORDER BY calls.at DESC, calls.id DESC LIMIT $%d", n+3), args...)
+	if err != nil {
+		return nil, explainReader(err)
+	}
+	if len(found) < limit {
+		s.after(auditlog.Position{At: from})
+	}
+	return found, nil
+}
+
+// grow chooses the next window by what the last look took and what is left of the time.
+func (s *lookBack) grow(took, left time.Duration) {
+	switch {
+	case took < fastLook:
+		s.window *= 4
+	case left > 4*took:
+		s.window *= 2
+	}
+}
+
+// isIndexed tells that one index has what is looked for, in the order of time: then the whole log is one window.
+func isIndexed(f auditlog.Filter) bool {
+	if f.SQL != "" || f.Outcome == auditlog.Failed || f.Foreign != nil {
+		return false
+	}
+	if f.RequestID != "" || f.Draft != "" {
+		return true
+	}
+	n := 0
+	for _, value := range []string{f.Tool, f.Caller, f.Person, f.Outcome} {
+		if value != "" {
+			n++
+		}
+	}
+	return n == 1 && f.Outcome != audit.OK
+}
+
+// conditions are the filter's as SQL, with the values that it names $1, $2, …
+func conditions(f auditlog.Filter) (string, []any) {
+	var b strings.Builder
+	var args []any
+	add := func(condition string, value any) {
+		args = append(args, value)
+		fmt.Fprintf(&b, " AND "+condition, len(args))
+	}
+	for _, c := range []struct{ condition, value string }{
+		{"request_id = $%d", f.RequestID}, {"detail ->> 'draft_id' = $%d", f.Draft}, {"credential_id = $%d", f.Caller},
+		// The second names the condition of the index.
+		{"external_user_id = $%d AND external_user_id <> ''", f.Person}, {"tool = $%d", f.Tool},
+		{"tool = 'execute_read_sql' AND strpos(lower(detail ->> 'sql'), lower($%d)) > 0", f.SQL},
+	} {
+		if c.value != "" {
+			add(c.condition, audit.Stored(c.value))
+		}
+	}
+	switch f.Outcome {
+	case "":
+	case audit.OK:
+		b.WriteString(" AND outcome = 'ok'")
+	case auditlog.Failed:
+		b.WriteString(" AND outcome <> 'ok'")
+	default:
+		add("outcome = $%d AND outcome <> 'ok'", audit.Stored(f.Outcome))
+	}
+	if f.Foreign != nil {
+		args = append(args, f.Foreign, auditlog.EdgeRole())
+		fmt.Fprintf(&b, " AND "+foreign, len(args)-1, len(args))
+	}
+	return b.String(), args
+}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/oklog/ulid/v2"
+	"github.com/spf13/cobra"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
+	"hub.internal/services/client"
+	"hub.internal/services/client/input"
+	"hub.internal/services/client/output"
+)
+
+const callLong = `Call a tool. Fields are written by the tool's schema, which hub show TOOL prints:
+
+  keyword=12              a text where the field is a text, a number where it is one
+  statusCodes=1206,1209   a list, or statusCodes=1206 statusCodes=1209, or JSON
+  targets=@targets.json   the content of a file: JSON for lists and objects, else
+                          its text without the last line break
+  keyword=@@home          a text that begins with @
+
+A whole input is an object of JSON: '{"limit":5}', @input.json, or - for standard
+input. Fields beside it are set in it. Without any, what is piped in is the input.
+
+A write needs an Idempotency-Key: the same key again does not write again, but answers
+what it answered. Without --idempotency-key one is made and printed on standard error.
+
+Without -o, a terminal gets a table and a program JSON: the gateway's whole answer.
+csv has a column for each field, and those within with a dot: contact.email. A text
+that a spreadsheet would run as a formula gets an apostrophe in front; --exact has none.
+The answer's warnings are on standard error, where they are not in the JSON.`
+
+const callExample = `  hub call search_brands keyword=kim hasVerifiedContact=true limit=5
+  hub call search_brands limit=200 -o csv --columns brand_id,brand_name,contact.email
+  hub call execute_read_sql sql=@report.sql -o csv > report.csv
+  echo '{"sql":"SELECT 1"}' | hub call execute_read_sql
+  hub call queue_for_review draftId=7`
+
+const (
+	// maxInput is more than the gateway takes, in bytes: 32 MiB.
+	maxInput = 40 << 20
+	// catalogAge is how old a catalog may be by which fields are written; what it does not know is asked for again.
+	catalogAge = 5 * time.Minute
+	// stdinPatience is how long a tool that needs no input waits for one: a program may have been started with a pipe that nobody
+	// writes to.
+	stdinPatience = time.Second
+)
+
+// call is one call, as it was asked for.
+type call struct {
+	*hub
+	name, key, format string
+	choice            output.Choice
+	exact             bool
+
+	client  *client.Client
+	keyFrom string
+	stdin   func() ([]byte, error)
+}
+
+// callCommand is hub call.
+func (h *hub) callCommand() *cobra.Command {
+	o := &call{hub: h}
+	cmd := &cobra.Command{Use: "call TOOL [field=value ...] [JSON]", Short: "Call a tool", Args: cobra.MinimumNArgs(1),
+		Long: callLong, Example: callExample, ValidArgsFunction: h.completeCall}
+	h.formatFlag(cmd, &o.format, "table on a terminal, else json")
+	f := cmd.Flags()
+	f.StringVar(&o.key, "idempotency-key", "", "the Idempotency-Key of a write (default: a new one)")
+	f.StringSliceVar(&o.choice.Columns, "columns", nil, "the columns of a table or of csv, with commas: brand_id,contact.email")
+	f.StringVar(&o.choice.List, "list", "", "the list of an answer that has several, for a table or csv")
+	f.BoolVar(&o.exact, "exact", false, "csv: texts as they are, also those that a spreadsheet would run")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o.name = args[0]
+		return o.run(cmd.Context(), args[1:])
+	}
+	return cmd
+}
+
+// run checks the flags before anything is sent, makes the input, calls the tool and writes its answer.
+func (o *call) run(ctx context.Context, args []string) (err error) {
+	if o.format, err = o.checkFormat(o.format, asJSON); err != nil {
+		return err
+	}
+	if o.format == asJSON && (len(o.choice.Columns) > 0 || o.choice.List != "") {
+		return misused("--columns and --list are for -o table and -o csv")
+	}
+	if strings.ContainsFunc(o.key, func(r rune) bool { return r < ' ' || r > '~' }) || len(o.key) > 255 {
+		return misused("--idempotency-key: a key is 1 to 255 printable characters of ASCII")
+	}
+	if o.client, o.keyFrom, err = o.connect(); err != nil {
+		return err
+	}
+	var t *client.Tool
+	var body json.RawMessage
+	err = o.waiting(ctx, "what "+o.name+" takes", func(ctx context.Context) error {
+		o.stdin = sync.OnceValues(func() ([]byte, error) { return readUntilDone(ctx, o.readInput) })
+		t, body, err = o.prepare(ctx, args)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	a, err := o.send(ctx, t, body)
+	if err != nil {
+		return err
+	}
+	if a.Replayed {
+		o.note("note: this Idempotency-Key was used before; nothing was written again, and this is what was answered then")
+	}
+	return o.write(a.Body)
+}
+
+// send calls the tool; a write has an Idempotency-Key, which is printed before it can be needed.
+func (o *call) send(ctx context.Context, t *client.Tool, body []byte) (a *client.Answer, err error) {
+	if t.Write && o.key == "" {
+		o.key = ulid.Make().String()
+		o.note("Idempotency-Key: %s", o.key)
+	}
+	r := client.Request{Method: http.MethodPost, Path: client.ToolPath(o.name), Body: body, IdempotencyKey: o.key}
+	err = o.waiting(ctx, o.name, func(ctx context.Context) error {
+		a, err = o.client.Do(ctx, r)
+		return err
+	})
+	if err != nil {
+		failed := &exchangeError{error: err, tool: o.name, keyFrom: o.keyFrom}
+		if t.Write {
+			failed.idempotencyKey = o.key
+		}
+		return nil, failed
+	}
+	return a, nil
+}
+
+// prepare makes the input by the tool's schema: as it was a moment ago, and when that does not do, as it is.
+func (o *call) prepare(ctx context.Context, args []string) (*client.Tool, json.RawMessage, error) {
+	for age := catalogAge; ; age = 0 {
+		all, err := o.client.Catalog(ctx, o.cache(), age)
+		if err != nil {
+			return nil, nil, &exchangeError{error: err, keyFrom: o.keyFrom}
+		}
+		t := all.Tool(o.name)
+		if t == nil {
+			err = o.unknown(all)
+		} else {
+			var body json.RawMessage
+			if body, err = o.input(ctx, t, args); err == nil {
+				return t, body, nil
+			}
+		}
+		if all.Asked || t != nil && !fault.Is(err, fault.Validation) {
+			return nil, nil, err
+		}
+	}
+}
+
+// unknown is the gateway's own refusal of a tool that does not exist, before anything was sent.
+func (o *call) unknown(all *client.Catalog) error {
+	meant := ""
+	if nearest := schema.Nearest(o.name, all.Names()); nearest != "" {
+		meant = fmt.Sprintf("did you mean %s? ", nearest)
+	}
+	return fault.New(fault.NotFound, "there is no tool %q: %shub tools lists them", o.name, meant)
+}
+
+// input makes the tool's input of the arguments, or of what is piped in when there are none.
+func (o *call) input(ctx context.Context, t *client.Tool, args []string) (json.RawMessage, error) {
+	if len(args) == 0 && o.piped {
+		return o.pipedIn(ctx, t)
+	}
+	return input.Make(t, args, input.Files{Stdin: o.stdin, Read: readFile})
+}
+
+// pipedIn is the input of a call without arguments whose standard input is a pipe or a file. Nobody may ever write to such a
+// pipe: a tool that needs no input waits for it a moment.
+func (o *call) pipedIn(ctx context.Context, t *client.Tool) (json.RawMessage, error) {
+	wait, stop := ctx, context.CancelFunc(func() {})
+	if len(t.Input.Required) == 0 {
+		wait, stop = context.WithTimeout(ctx, stdinPatience)
+	}
+	defer stop()
+	b, err := readUntilDone(wait, o.stdin)
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		o.note("note: nothing came on standard input; %s is called without fields (- waits for it)", t.Name)
+		b = nil
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, misused("%s needs %s, and nothing came on standard input in time", t.Name, strings.Join(t.Input.Required, ", "))
+	case err != nil:
+		return nil, err
+	}
+	if len(strings.TrimSpace(string(b))) == 0 {
+		return input.Make(t, nil, input.Files{})
+	}
+	return input.Object(b, "standard input")
+}
+
+// readInput reads standard input to its end.
+func (o *call) readInput() ([]byte, error) { return readBounded(o.in) }
+
+// readFile reads a file that an argument names with @.
+func readFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readBounded(f)
+}
+
+// readBounded reads to the end, and refuses what is longer than maxInput instead of filling the memory.
+func readBounded(r io.Reader) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
+	if err == nil && len(b) > maxInput {
+		return nil, misused("the input is longer than the %d MiB that any tool takes", maxInput>>20)
+	}
+	return b, err
+}
+
+// write writes the answer as it was asked for.
+func (o *call) write(body []byte) error {
+	if o.format == asJSON {
+		return output.JSON(o.out, body)
+	}
+	var envelope struct{ Data json.RawMessage }
+	if err := json.Unmarshal(body, &envelope); err != nil || envelope.Data == nil {
+		return errors.New("the gateway's answer has no data; -o json shows it")
+	}
+	a, err := output.Read(envelope.Data)
+	if err != nil {
+		return err
+	}
+	var left []string
+	formulas := 0
+	if o.format == asCSV {
+		formulas, err = a.CSV(o.out, o.choice, o.exact)
+	} else {
+		left, err = a.Table(o.out, o.screen, o.choice)
+	}
+	if err != nil {
+		return err
+	}
+	o.remarks(a, left, formulas)
+	return nil
+}
+
+// remarks says on standard error what the rows do not.
+func (o *call) remarks(a *output.Answer, left []string, formulas int) {
+	for _, warning := range a.Warnings {
+		o.note("warning: %s", warning)
+	}
+	if partial := a.Partial(); partial != "" && (o.format == asCSV || o.screen.Width == 0) {
+		o.note("note: %s", partial)
+	}
+	if formulas > 0 {
+		o.note("note: texts that a spreadsheet would run as formulas (%d) have an apostrophe in front; --exact has none", formulas)
+	}
+	if len(left) > 0 {
+		o.note("note: no room for %s; --columns chooses, -o json and -o csv have all", strings.Join(left, ", "))
+	}
+}

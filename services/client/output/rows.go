@@ -1,0 +1,140 @@
+package output
+
+import (
+	"slices"
+	"strings"
+
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/jsontree"
+)
+
+// list is a part of an answer that has rows.
+type list struct {
+	name    string
+	columns []string
+	rows    [][]value
+}
+
+// maxDepth is how deep objects within objects have columns of their own; what is deeper is a cell of JSON.
+const maxDepth = 6
+
+// listOf makes a list of objects: what is in an object within has a column of its own, named with a dot.
+func listOf(name string, objects [][]jsontree.Member) list {
+	tree := &columnTree{}
+	for _, members := range objects {
+		tree.add(members, maxDepth)
+	}
+	l := list{name: name}
+	tree.number("", &l.columns)
+	for _, members := range objects {
+		row := slices.Repeat([]value{null}, len(l.columns))
+		tree.fill(members, row)
+		l.rows = append(l.rows, row)
+	}
+	return l
+}
+
+// columnTree is what a list's objects have in one place.
+type columnTree struct {
+	name string
+	// plain tells that the place has held something else than an object or null.
+	plain    bool
+	children []*columnTree
+	at       map[string]*columnTree
+	column   int
+}
+
+// add adds the places of an object's members to those of the objects before; depth is how many levels of columns are left.
+func (n *columnTree) add(members []jsontree.Member, depth int) {
+	for _, m := range members {
+		c := n.at[m.Name]
+		if c == nil {
+			c = &columnTree{name: m.Name}
+			if n.at == nil {
+				n.at = map[string]*columnTree{}
+			}
+			n.at[m.Name], n.children = c, append(n.children, c)
+		}
+		if v := value(m.Value); v.kind() == '{' && depth > 1 {
+			c.add(v.members(), depth-1)
+		} else {
+			c.plain = c.plain || v.kind() != 'n'
+		}
+	}
+}
+
+// number gives each place that has a column of its own its number and its name.
+func (n *columnTree) number(above string, columns *[]string) {
+	for _, c := range n.children {
+		name := above + c.name
+		c.column = -1
+		if c.plain || len(c.children) == 0 {
+			c.column = len(*columns)
+			*columns = append(*columns, name)
+		}
+		c.number(name+".", columns)
+	}
+}
+
+// fill puts the values of an object into the columns of a row.
+func (n *columnTree) fill(members []jsontree.Member, row []value) {
+	for _, m := range members {
+		switch c, v := n.at[m.Name], value(m.Value); {
+		case c == nil:
+		case v.kind() == '{' && len(c.children) > 0:
+			c.fill(v.members(), row)
+		case c.column >= 0:
+			row[c.column] = v
+		}
+	}
+}
+
+// choose keeps the columns that are named, in their order. A name that is no column is E_VALIDATION.
+func (l list) choose(names []string) (list, error) {
+	if len(names) == 0 {
+		return l, nil
+	}
+	at := make([]int, len(names))
+	for i, name := range names {
+		if at[i] = slices.Index(l.columns, name); at[i] < 0 && len(l.rows) > 0 && !l.within(name) {
+			return l, fault.New(fault.Validation, "--columns: there is no %q; there are %s", Sanitize(name), Sanitize(strings.Join(l.columns, ", ")))
+		}
+	}
+	chosen := list{name: l.name, columns: names}
+	for _, row := range l.rows {
+		of := make([]value, len(at))
+		for i, n := range at {
+			if of[i] = null; n >= 0 {
+				of[i] = row[n]
+			}
+		}
+		chosen.rows = append(chosen.rows, of)
+	}
+	return chosen, nil
+}
+
+// within tells whether a name may be that of a column within another, which happens to be null in every row.
+func (l list) within(name string) bool {
+	return slices.ContainsFunc(l.columns, func(c string) bool { return strings.HasPrefix(name, c+".") })
+}
+
+// table is the list as texts. A column of nothing but numbers and nulls is aligned to the right.
+func (l list) table() Table {
+	var t Table
+	for i, name := range l.columns {
+		numbers, some := true, false
+		for _, row := range l.rows {
+			some = some || row[i].kind() == '0'
+			numbers = numbers && (row[i].kind() == '0' || row[i].kind() == 'n')
+		}
+		t.Columns = append(t.Columns, Column{Name: name, Right: numbers && some})
+	}
+	for _, row := range l.rows {
+		cells := make([]string, len(row))
+		for i, v := range row {
+			cells[i] = v.String()
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return t
+}

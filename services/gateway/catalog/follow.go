@@ -1,0 +1,170 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"sync"
+	"time"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/hop"
+	"hub.internal/pkg/remote"
+)
+
+const (
+	// manifestEvery is how often each service is asked for its manifest.
+	manifestEvery = 5 * time.Second
+	// maxManifest bounds one, in bytes.
+	maxManifest = 8 << 20
+	// maxOwners bounds the services that discovery may tell of.
+	maxOwners = 64
+)
+
+// ownerName is the form of a service's name: that of its folder.
+var ownerName = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+
+// Clients are one client per service, each made when the service is first heard of and kept: the tools
+// of one that has gone answer that it cannot be reached.
+type Clients struct {
+	dial func(service string) *remote.Client
+
+	mu     sync.RWMutex
+	byName map[string]*remote.Client
+}
+
+// NewClients makes those of the services that are known from the start.
+func NewClients(dial func(service string) *remote.Client, services ...string) *Clients {
+	c := &Clients{dial: dial, byName: map[string]*remote.Client{}}
+	for _, name := range services {
+		c.Ensure(name)
+	}
+	return c
+}
+
+// Client returns the client of a service; nil when nobody has met it.
+func (c *Clients) Client(service string) *remote.Client {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.byName[service]
+}
+
+// Ensure returns the client of a service, and makes it when there is none. That may wait for discovery.
+func (c *Clients) Ensure(service string) *remote.Client {
+	if known := c.Client(service); known != nil {
+		return known
+	}
+	made := c.dial(service)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.byName[service]; known != nil { // somebody else was faster
+		made.Close()
+		return known
+	}
+	c.byName[service] = made
+	return made
+}
+
+// Close releases them all.
+func (c *Clients) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, client := range c.byName {
+		client.Close()
+	}
+}
+
+// Follow asks each service that the catalog knows, and each that discovery tells of while it runs, for its
+// manifest from time to time, until ctx ends. A service that is down or has gone keeps its last good one.
+func (c *Catalog) Follow(ctx context.Context, clients *Clients,
+	discovered func(ctx context.Context, tell func(names []string)) error) error {
+	var all sync.WaitGroup
+	defer all.Wait()
+	followed := map[string]bool{}
+	follow := func(names []string) {
+		for _, name := range names {
+			switch {
+			case followed[name]:
+				continue
+			case !ownerName.MatchString(name) || name == caller.Gateway || len(followed) == maxOwners:
+				c.logger.Error("service not followed: its name is no service's, or there are too many", "owner", Shown(name))
+				continue
+			}
+			followed[name] = true
+			all.Go(func() { c.follow(ctx, clients.Ensure(name), name) })
+		}
+	}
+	follow(c.Owners())
+	return discovered(ctx, follow)
+}
+
+func (c *Catalog) follow(ctx context.Context, client *remote.Client, service string) {
+	tick := time.NewTicker(manifestEvery)
+	defer tick.Stop()
+	last := ""
+	for {
+		if err := c.fetch(ctx, client, service); err != nil && err.Error() != last && ctx.Err() == nil {
+			last = err.Error()
+			c.refusals.record(service, err)
+			if remote.Unanswered(err) {
+				c.logger.Warn("manifest not read", "owner", service, "error", err)
+			} else {
+				c.logger.Error("manifest refused", "owner", service, "error", err)
+			}
+		} else if err == nil {
+			last = ""
+			c.refusals.record(service, nil)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (c *Catalog) fetch(ctx context.Context, client *remote.Client, service string) error {
+	ctx, cancel := context.WithTimeout(ctx, manifestEvery)
+	defer cancel()
+	response, err := client.Do(caller.Alone(ctx, caller.Gateway), remote.Request{Method: "GET", Path: hop.ManifestPath, Retry: true})
+	if err != nil {
+		return err
+	}
+	defer response.Data.Close()
+	b, err := io.ReadAll(io.LimitReader(response.Data, maxManifest+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("manifest of %s: %w", service, err)
+	case len(b) > maxManifest:
+		return fmt.Errorf("manifest of %s: larger than %d bytes", service, maxManifest)
+	}
+	return c.apply(service, b)
+}
+
+// refusals are the services whose last manifest was refused.
+type refusals struct {
+	mu    sync.Mutex
+	names []string
+}
+
+// record remembers the end of an attempt; that a service does not answer refuses nothing.
+func (r *refusals) record(service string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := slices.Contains(r.names, service)
+	switch {
+	case err != nil && !remote.Unanswered(err) && !known:
+		r.names = append(r.names, service)
+	case err == nil && known:
+		r.names = slices.DeleteFunc(r.names, func(n string) bool { return n == service })
+	}
+}
+
+// Refused counts the services whose last manifest was refused.
+func (c *Catalog) Refused() int64 {
+	c.refusals.mu.Lock()
+	defer c.refusals.mu.Unlock()
+	return int64(len(c.refusals.names))
+}

@@ -1,0 +1,123 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/schema"
+	"hub.internal/services/payments"
+	"hub.internal/services/payments/order"
+	"hub.internal/services/payments/provider"
+)
+
+// orderColumns are what scanOrder reads, in this order.
+const orderColumns = `id, code, service_code, external_user_id, hub_user, env, provider, credential_id, coalesce(tid, ''), status, version,
+	amount, supply_amount, vat, tax_free, paid_amount, refunded_amount, pending_refund, pay_method, coalesce(client_order_id, ''), name,
+		notify_url,
+	return_url, valid_hours, holder, buyer, metadata, checkout_url, bank_code, bank_name, account_number, account_holder, expires_at,
+		attention,
+	failure, created_at, issued_at, paid_at, closed_at`
+
+// scanOrder reads the order itself. Its refunds and deposits are readRefundsAndDeposits'.
+func scanOrder(row pgx.CollectableRow) (*order.Aggregate, error) {
+	var o order.Order
+	var account provider.VirtualAccount
+	var expires *time.Time
+	err := row.Scan(&o.ID, &o.Code, &o.ServiceCode, &o.ExternalUserID, &o.HubUser, &o.Env, &o.Provider, &o.CredentialID, &o.TID, &o.Status,
+		&o.Version, &o.Amounts.Amount, &o.Supply, &o.VAT, &o.TaxFree, &o.PaidAmount, &o.RefundedAmount, &o.PendingRefund, &o.PayMethod,
+		&o.ClientOrderID, &o.Name, &o.NotifyURL, &o.ReturnURL, &o.ValidHours, &o.Holder, &o.Buyer, &o.Metadata, &o.CheckoutURL,
+		&account.BankCode, &account.BankName, &account.Number, &account.Holder, &expires,
+		&o.Attention, &o.Failure, &o.CreatedAt, &o.IssuedAt, &o.PaidAt, &o.ClosedAt)
+	if err != nil {
+		return nil, err
+	}
+	if account.Number != "" && expires != nil {
+		account.ExpiresAt = *expires
+		o.Account = &account
+	}
+	return &order.Aggregate{Order: o}, nil
+}
+
+// Order returns an order as it is.
+func (s *Store) Order(ctx context.Context, code string) (a *order.Aggregate, err error) {
+	// One snapshot: an order and its refunds have to fit.
+	err = explain(pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+		a, err = readOrder(ctx, tx, code, ``)
+		return err
+	}))
+	return a, err
+}
+
+// readOrder reads an order with all that belongs to it. The lock of its row, FOR UPDATE, is what makes the aggregate a
+// unit: whoever changes an order, a refund or a deposit of it holds that lock.
+func readOrder(ctx context.Context, tx pgx.Tx, code, lock string) (*order.Aggregate, error) {
+	a, err := postgres.One(ctx, tx, scanOrder, `SELECT `+orderColumns+` FROM payments.orders WHERE code = $1 `+lock, code)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, payments.NoSuchOrder(code)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a, readRefundsAndDeposits(ctx, tx, a)
+}
+
+// readRefundsAndDeposits reads the refunds and deposits of orders.
+func readRefundsAndDeposits(ctx context.Context, q postgres.Querier, aggregates ...*order.Aggregate) error {
+	// Two statements for a whole page, whatever its length.
+	ids, byID := make([]int64, len(aggregates)), map[schema.ID]*order.Aggregate{}
+	for i, a := range aggregates {
+		ids[i], byID[a.Order.ID] = int64(a.Order.ID), a
+	}
+	_, err := postgres.All(ctx, q, func(row pgx.CollectableRow) (id schema.ID, err error) {
+		var r order.Refund
+		if err := row.Scan(&id, &r.Code, &r.Amount, &r.Status, &r.Source, &r.TID, &r.Reason, &r.Account, &r.Masked, &r.Failure, &r.CreatedAt,
+			&r.SettledAt); err != nil {
+			return id, err
+		}
+		byID[id].Refunds = append(byID[id].Refunds, r)
+		return id, nil
+	}, `SELECT order_id, code, amount, status, source, coalesce(tid, ''), reason, account, masked, failure, created_at, settled_at
+		FROM payments.refunds WHERE order_id = ANY ($1) ORDER BY order_id, created_at, code`, ids)
+	if err != nil {
+		return err
+	}
+	_, err = postgres.All(ctx, q, func(row pgx.CollectableRow) (id schema.ID, err error) {
+		var d order.Deposit
+		var r order.DepositReturn
+		err = row.Scan(&id, &d.ID, &d.TID, &d.Amount, &d.At, &d.State, &r.Code, &r.TID, &r.Account, &r.Masked, &r.Failure, &r.SettledAt)
+		if err != nil {
+			return id, err
+		}
+		if r.Code != "" {
+			d.Return = &r
+		}
+		byID[id].Deposits = append(byID[id].Deposits, d)
+		return id, nil
+	}, `SELECT order_id, id, tid, amount, deposited_at, state, coalesce(return_code, ''), coalesce(return_tid, ''), return_account,
+			return_masked, return_failure, return_settled
+		FROM payments.deposits WHERE order_id = ANY ($1) ORDER BY id`, ids)
+	return err
+}
+
+// insertOrder stores an order; pgx.ErrNoRows when its app has one with that clientOrderId.
+func insertOrder(ctx context.Context, tx pgx.Tx, o order.Order) (id schema.ID, err error) {
+	metadata := o.Metadata
+	if metadata == nil {
+		metadata = map[string]string{} // pgx writes a nil map as NULL
+	}
+	err = tx.QueryRow(ctx, `INSERT INTO payments.orders (code, service_code, external_user_id, hub_user, env, provider, credential_id,
+		status, version,
+			amount, supply_amount, vat, tax_free, pay_method, client_order_id, name, notify_url, return_url, valid_hours, holder, buyer,
+				metadata, created_at)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, nullif($15, ''), $16, $17, $18, $19, $20, $21, $22, $23)
+		ON CONFLICT (service_code, client_order_id) DO NOTHING RETURNING id`,
+		o.Code, o.ServiceCode, o.ExternalUserID, o.HubUser, o.Env, o.Provider, int64(o.CredentialID), o.Status, o.Version, o.Amounts.Amount,
+		o.Supply, o.VAT,
+		o.TaxFree, o.PayMethod, o.ClientOrderID, o.Name, o.NotifyURL, o.ReturnURL, o.ValidHours, o.Holder, o.Buyer, metadata,
+		o.CreatedAt).Scan(&id)
+	return id, err
+}

@@ -1,0 +1,9 @@
+package server
+
+import (
+	"testing"
+
+	"hub.internal/pkg/hubtest"
+)
+
+func TestMain(m *testing.M) { hubtest.Main(m) }

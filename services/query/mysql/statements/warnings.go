@@ -1,0 +1,124 @@
+package statements
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"hub.internal/pkg/text"
+	"hub.internal/pkg/tool"
+)
+
+// maxWarnings is how many of the server's warnings an answer has, each of another kind.
+const maxWarnings = 5
+
+// warnings asks the session for the warnings of the statement before.
+func (s *session) warnings(ctx context.Context) (list []tool.Warning, err error) {
+	rows, err := s.Conn.(driver.QueryerContext).QueryContext(ctx, "SHOW WARNINGS", nil)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]driver.Value, len(rows.Columns()))
+	var seen []string
+	more := map[string]int{}
+	for {
+		if err := rows.Next(values); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if len(values) < 3 || textOf(values[0]) == "Note" {
+			continue // what an EXPLAIN or an index has to say, not what may be wrong
+		}
+		kind, w := inPlainWords(textOf(values[1]), textOf(values[2]))
+		if more[kind]++; more[kind] > 1 {
+			continue
+		}
+		if seen = append(seen, kind); len(list) < maxWarnings {
+			list = append(list, w)
+		}
+	}
+	for i := range list {
+		if n := more[seen[i]]; n > 1 {
+			list[i].Message += fmt.Sprintf(" (%d such warnings)", n)
+		}
+	}
+	return list, rows.Close()
+}
+
+func textOf(v driver.Value) string {
+	if b, ok := v.([]byte); ok {
+		return string(b)
+	}
+	return fmt.Sprint(v)
+}
+
+// plainWords are warnings as a caller can use them: by number, and by what their text says.
+var plainWords = []struct {
+	number string
+	says   *regexp.Regexp
+	rule   string
+	words  string // with the quoted value in place of %s
+}{
+	{"1292", regexp.MustCompile(`(?i)(?:incorrect|truncated incorrect) (?:datetime|date|time|timestamp) value: '(.*?)'`), "sql.date",
+		"the text '%s' is no date, and is not compared as one: write '2026-01-31' or '2026-01-31 09:00:00', or STR_TO_DATE(text, format)"},
+	{"1292", regexp.MustCompile(`(?i)truncated incorrect .*? value: '(.*?)'`), "sql.number",
+		"the text '%s' was read as a number, and most texts read as 0: compare text with text in quotes, or CAST it where it is a number"},
+	{"1365", regexp.MustCompile(`(.*)`), "sql.division", "a division by 0 answers NULL: write x / NULLIF(y, 0) to say so"},
+	{"1260", regexp.MustCompile(`(.*)`), "sql.group_concat",
+		"GROUP_CONCAT was cut at group_concat_max_len: concatenate fewer or shorter values"},
+	{"1411", regexp.MustCompile(`(?i)value: '(.*?)'`), "sql.date",
+		"the text '%s' is not of the format that STR_TO_DATE was given; it answers NULL"},
+	{"1441", regexp.MustCompile(`(.*)`), "sql.date", "a date left the years 1 to 9999 and is NULL"},
+	{"1301", regexp.MustCompile(`(.*)`), "sql.size", "a value would be larger than max_allowed_packet and is NULL: make it shorter"},
+	{"4038", regexp.MustCompile(`(.*)`), "sql.json",
+		"a text is no JSON, and the JSON function answers NULL for it: filter with JSON_VALID(col)"},
+	{"4037", regexp.MustCompile(`(.*)`), "sql.json",
+		"a text is no whole JSON, and the JSON function answers NULL for it: filter with JSON_VALID(col)"},
+}
+
+// inPlainWords is a warning as a caller can use it, and the kind of it: warnings of one kind are told once.
+func inPlainWords(number, message string) (kind string, w tool.Warning) {
+	for _, p := range plainWords {
+		if p.number != number {
+			continue
+		}
+		if m := p.says.FindStringSubmatch(message); m != nil {
+			words := p.words
+			if strings.Contains(words, "%s") {
+				words = fmt.Sprintf(words, text.Shorten(m[1], 60))
+			}
+			return p.rule, tool.Warning{Rule: p.rule, Message: words}
+		}
+	}
+	return number, tool.Warning{Rule: "sql.server", Message: "the server warns (" + number + "): " +
+		text.Shorten(account.ReplaceAllString(message, "to Hub"), 200)}
+}
+
+// namedTexts warns of texts in double quotes that are names of columns.
+func (r *Reader) namedTexts(ctx context.Context, quoted []string) (list []tool.Warning) {
+	if len(quoted) == 0 {
+		return nil
+	}
+	n := r.tables(ctx)
+	var told []string
+	for _, q := range quoted {
+		_, column, dotted := strings.Cut(q, ".")
+		if !dotted {
+			column = q
+		}
+		name := n.column(column)
+		if name == "" || slices.Contains(told, name) || len(list) == maxWarnings {
+			continue
+		}
+		told = append(told, name)
+		list = append(list, tool.Warning{Rule: "sql.quotes", Message: fmt.Sprintf(
+			"%q in double quotes is a text here, not the column %s: write %s without quotes, or in `backquotes`", q, name, name)})
+	}
+	return list
+}

@@ -1,0 +1,68 @@
+package statements
+
+import (
+	"strings"
+	"testing"
+
+	"hub.internal/pkg/tool"
+	"hub.internal/services/query"
+)
+
+// capped is a RowWriter that takes most bytes of the network.
+type capped struct {
+	collected
+	arrived, most int
+}
+
+func (c *capped) Arrived(n int) bool {
+	c.arrived += n
+	return c.arrived <= c.most
+}
+
+// TestReadingEndsOnTheWire: what is not wanted is neither read nor computed.
+func TestReadingEndsOnTheWire(t *testing.T) {
+	f := newFixture(t, ReaderOptions{})
+	f.exec(t, "CREATE TABLE l (c LONGTEXT)", "INSERT INTO l VALUES (REPEAT('x', 15 << 20))")
+	for name, text := range map[string]string{
+		"one row":   "SELECT c, c, c, c, c, c, c, c FROM l",
+		"many rows": "SELECT REPEAT('x', 1000) FROM seq_1_to_1000000, seq_1_to_1000000 b",
+		"columns":   "SELECT " + strings.TrimSuffix(strings.Repeat("1,", 3900), ","),
+	} {
+		t.Run(name, func(t *testing.T) {
+			turn := newFate()
+			to := &capped{collected: collected{limit: -1}, most: 40_000}
+			if err := f.reader.ReadStatement(t.Context(), query.Statement{Text: text, Turn: turn}, to); err != nil {
+				t.Error(err)
+			}
+			if to.arrived <= to.most || to.arrived > to.most+readBuffer {
+				t.Errorf("%d bytes were read, %d are wanted", to.arrived, to.most)
+			}
+			wait(t, turn.ended, "the statement ends")
+			if got := f.value(t, "SELECT 2"); got != "2" {
+				t.Errorf("the next statement: %s", got)
+			}
+		})
+	}
+}
+
+// TestLargeRowCostsItsConnection: what it took is not kept in the pool.
+func TestLargeRowCostsItsConnection(t *testing.T) {
+	f := newFixture(t, ReaderOptions{Sessions: 1})
+	f.exec(t, "CREATE TABLE l (c LONGTEXT)", "INSERT INTO l VALUES (REPEAT('x', 1 << 20))")
+	id := func() string { return f.value(t, "SELECT CONNECTION_ID()") }
+	first := id()
+	f.value(t, "SELECT LEFT(c, 200000) FROM l")
+	f.value(t, "SELECT seq, seq, seq, seq FROM seq_1_to_20000")
+	if got := id(); got != first {
+		t.Errorf("connection %s after small rows, was %s", got, first)
+	}
+	f.value(t, "SELECT LEFT(c, 1000000) FROM l")
+	if id() == first {
+		t.Error("the connection was kept")
+	}
+}
+
+// readBuffer is more than the driver reads at once when it does not know how much comes.
+const readBuffer = 16 << 20
+
+func (c *capped) Warned([]tool.Warning) {}

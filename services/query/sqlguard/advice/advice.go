@@ -1,0 +1,237 @@
+// Package advice says what to write in place of what other databases have and MariaDB and MySQL do not: functions, types,
+// forms of other SQL dialects, and what reads otherwise here. It judges nothing: what it has to say of a statement becomes
+// part of a refusal's message, or a warning beside an answer.
+package advice
+
+import (
+	_ "embed"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"hub.internal/services/query/sqlguard/lexer"
+	"hub.internal/services/query/sqlguard/list"
+)
+
+//go:embed foreign.txt
+var foreignText string
+
+// Functions are functions of other databases, in upper case, with what to write in their place.
+func Functions() map[string]string { return list.Reasons(foreignText) }
+
+// Foreign says of a function of another database what it is and what to write in its place; "" of any other.
+func Foreign(function string) string { return Functions()[strings.ToUpper(function)] }
+
+// Syntax is for a text that the guard has accepted and the server does not understand: it names the first thing in it that
+// other databases have and this one does not, and what to write in its place; "" when it finds none.
+func Syntax(text string) string {
+	t, err := lexer.Lex(text)
+	if err != nil || t.Pair() != nil {
+		return ""
+	}
+	for i := range t {
+		for _, f := range foreignForms {
+			if f.begins(t, i) {
+				return f.say(t, i)
+			}
+		}
+	}
+	return ""
+}
+
+// foreignForm is a form of another SQL dialect, or a common slip, and what to write in its place.
+type foreignForm struct {
+	// keys are those of the tokens that the form begins with, one|of|several each.
+	keys string
+	// where says more of the place at which they stand; nil when they are foreign anywhere.
+	where func(t lexer.Tokens, i int) bool
+	// advice is the message: {0} stands for the form's first token, {1} for the one behind it and so on, {2-} for
+	// such a token without its last letter, {type} for the type of MariaDB and MySQL in place of {1}.
+	advice string
+}
+
+// begins reports whether the form begins at i.
+func (f foreignForm) begins(t lexer.Tokens, i int) bool {
+	n := i
+	for alternatives := range strings.FieldsSeq(f.keys) {
+		if !isOneOf(t.Key(n), alternatives) {
+			return false
+		}
+		n++
+	}
+	return f.where == nil || f.where(t, i)
+}
+
+// isOneOf reports whether a key is one of the alternatives, which | separates.
+func isOneOf(key, alternatives string) bool {
+	for a := range strings.SplitSeq(alternatives, "|") {
+		if key == a {
+			return true
+		}
+	}
+	return false
+}
+
+// insert finds what stands for a token in an advice.
+var insert = regexp.MustCompile(`\{(?:type|(\d)(-?))\}`)
+
+// say is the advice about the form at i.
+func (f foreignForm) say(t lexer.Tokens, i int) string {
+	return insert.ReplaceAllStringFunc(f.advice, func(place string) string {
+		m := insert.FindStringSubmatch(place)
+		if m[1] == "" {
+			return foreignTypes[t.Key(i+1)]
+		}
+		n, _ := strconv.Atoi(m[1])
+		said := t.Key(i + n)
+		if said == "" {
+			said = t[i+n].Text
+		}
+		return said[:len(said)-len(m[2])]
+	})
+}
+
+// foreignForms are in the order in which they are looked for at a token.
+var foreignForms = []foreignForm{
+	{"ILIKE", isUnqualified, "ILIKE is PostgreSQL's: write LIKE, which ignores case here"},
+	{"QUALIFY", isUnqualified, "QUALIFY is not known here: number the rows in a WITH, and filter in the SELECT behind it"},
+	{"TABLESAMPLE", isUnqualified, "TABLESAMPLE is not known here: write ORDER BY RAND() LIMIT n on a narrow selection"},
+	{"PIVOT", isUnqualified, "PIVOT is not known here: write SUM(IF(col = 'value', amount, 0)) for each column"},
+	{"SIMILAR", isUnqualified, "SIMILAR TO is PostgreSQL's: write REGEXP 'pattern'"},
+	{"ISNULL", isUnqualified, "ISNULL() takes one value here: write IFNULL(col, other), or col IS NULL"},
+	{"MINUS", isUnqualified, "MINUS is Oracle's: write EXCEPT"},
+	{"TOP", isTop, "TOP is SQL Server's: leave it out, and end the statement with LIMIT n"},
+	{"% S", isPlaceholder, "%s is a placeholder of a program: write the value itself, text in single quotes"},
+	{"% D", isPlaceholder, "%d is a placeholder of a program: write the value itself, text in single quotes"},
+	{"% (", isPlaceholder, "%( is a placeholder of a program: write the value itself, text in single quotes"},
+	{"AT TIME ZONE", nil, "AT TIME ZONE is not known here: times are UTC; write col + INTERVAL 9 HOUR for Korean time"},
+	{"INTERVAL", isQuotedInterval, "an interval is written without quotes here: INTERVAL 7 DAY"},
+	{"INTERVAL", isQuotedNumber, "an interval is a number and a unit in the singular here: INTERVAL 7 DAY"},
+	{"INTERVAL", isPluralUnit, "a unit of time is in the singular here: INTERVAL {1} {2-}"},
+	{"DISTINCT ON", nil,
+		"DISTINCT ON is PostgreSQL's: number the rows with ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) in a WITH, and take number 1"},
+	{"NULLS LAST|FIRST", nil, "NULLS {1} is not known here: write ORDER BY col IS NULL, col; NULL is the least, so DESC has it last"},
+	{"FULL OUTER|JOIN", nil, "FULL JOIN is not known here: write a LEFT JOIN, UNION, and a RIGHT JOIN"},
+	{"EPOCH FROM", nil, "EXTRACT(EPOCH FROM col) is PostgreSQL's: write UNIX_TIMESTAMP(col)"},
+	{"[|]", nil, "square brackets are SQL Server's or PostgreSQL's: write a name in `backquotes`, and a list as IN (1, 2)"},
+	{"~", nil, "~ is no comparison here: write REGEXP 'pattern'"},
+	{"- >", nil, "-> is not known on every server: write JSON_VALUE(document, '$.key')"},
+	{"IS DISTINCT", nil, distinctFromAdvice},
+	{"IS NOT DISTINCT", nil, distinctFromAdvice},
+	{", FROM|WHERE|)|GROUP|ORDER", nil, "there is a comma too many before {1}"},
+	{"SELECT FROM", nil, "there is nothing between SELECT and FROM: name columns, or write *"},
+	{"FROM|JOIN (", isUnnamedSubquery, "a subquery behind {0} needs an alias: (SELECT …) AS t"},
+	{"AS", isForeignCast, "CAST has no type {1} here: write {type}"},
+	{"DATE_ADD|DATE_SUB (", hasNoInterval, "{0} takes an interval: {0}(col, INTERVAL 7 DAY)"},
+	{"SUBSTRING_INDEX (", hasNotThreeArguments, substringIndexUsage},
+}
+
+const (
+	distinctFromAdvice  = "IS DISTINCT FROM is not known here: write NOT (a <=> b), and a <=> b for IS NOT DISTINCT FROM"
+	substringIndexUsage = "SUBSTRING_INDEX takes a text, a delimiter and a number: SUBSTRING_INDEX(email, '@', -1)"
+)
+
+// isUnqualified reports whether the word at i is no part of a dotted name.
+func isUnqualified(t lexer.Tokens, i int) bool { return t.Key(i-1) != "." && t.Key(i+1) != "." }
+
+// isTop reports whether the TOP at i stands as SQL Server has it, before a number.
+func isTop(t lexer.Tokens, i int) bool {
+	return isOneOf(t.Key(i-1), "SELECT|DISTINCT") && i+1 < len(t) && (t[i+1].Digits || t.Key(i+1) == "(")
+}
+
+// isQuotedInterval reports whether a text of several words, such as '7 days', is behind i.
+func isQuotedInterval(t lexer.Tokens, i int) bool {
+	return isQuotedNumber(t, i) && strings.Contains(t[i+1].Text, " ")
+}
+
+// isQuotedNumber reports whether a text is behind i.
+func isQuotedNumber(t lexer.Tokens, i int) bool { return i+1 < len(t) && t[i+1].Quoted }
+
+// isPluralUnit reports whether a number and a unit such as DAYS are behind i.
+func isPluralUnit(t lexer.Tokens, i int) bool {
+	return i+2 < len(t) && t[i+1].Digits && strings.HasSuffix(t.Key(i+2), "S")
+}
+
+// isUnnamedSubquery reports whether a query in parentheses is behind i, and no alias behind that.
+func isUnnamedSubquery(t lexer.Tokens, i int) bool {
+	behind := t[i+1].Mate + 1
+	return t.IsQuery(i+1) && (behind >= len(t) || isOneOf(t.Key(behind), "WHERE|GROUP|ORDER|LIMIT|JOIN|LEFT|INNER|ON|UNION|)|,"))
+}
+
+// isForeignCast reports whether the AS at i is CAST's, before a type that only other databases have.
+func isForeignCast(t lexer.Tokens, i int) bool { return foreignTypes[t.Key(i+1)] != "" && inCast(t, i) }
+
+// hasNoInterval reports whether the call at i has no INTERVAL among its arguments.
+func hasNoInterval(t lexer.Tokens, i int) bool { return !t[i+1 : t[i+1].Mate].Find("INTERVAL") }
+
+// hasNotThreeArguments reports whether the call at i has more or fewer.
+func hasNotThreeArguments(t lexer.Tokens, i int) bool { return len(t.Arguments(i+1)) != 3 }
+
+// isPlaceholder reports whether the % at i begins %s, %d or %(name)s: nothing stands before it that could be divided.
+func isPlaceholder(t lexer.Tokens, i int) bool {
+	return t[i+1].Start == t[i].End && isOneOf(t.Key(i-1), "=|<|>|(|,|LIMIT|OFFSET|LIKE|AND|OR|BETWEEN|WHERE|SELECT|IN|THEN|ELSE")
+}
+
+// inCast reports whether the AS at i is CAST's.
+func inCast(t lexer.Tokens, i int) bool {
+	depth := 0
+	for j := i - 1; j > 0; j-- {
+		switch t[j].Key {
+		case ")":
+			depth++
+		case "(":
+			if depth == 0 {
+				return t.Key(j-1) == "CAST"
+			}
+			depth--
+		}
+	}
+	return false
+}
+
+// foreignTypes are types of CAST that only others have.
+var foreignTypes = map[string]string{
+	"TEXT": "CHAR", "STRING": "CHAR", "VARCHAR2": "CHAR", "NVARCHAR": "CHAR", "BIGINT": "SIGNED", "SMALLINT": "SIGNED", "TINYINT": "SIGNED",
+	"INT8": "SIGNED", "INT4": "SIGNED", "INT64": "SIGNED", "NUMBER": "DECIMAL(18,2)", "NUMERIC": "DECIMAL(18,2)", "FLOAT8": "DOUBLE",
+	"FLOAT64": "DOUBLE", "REAL": "DOUBLE", "MONEY": "DECIMAL(18,2)", "TIMESTAMP": "DATETIME", "TIMESTAMPTZ": "DATETIME",
+	"DATETIME2": "DATETIME",
+	"BOOLEAN":   "UNSIGNED", "BOOL": "UNSIGNED", "JSONB": "CHAR",
+}
+
+// usage is how functions are called that are often called otherwise.
+var usage = map[string]string{
+	"SUBSTRING_INDEX": substringIndexUsage,
+	"DATEDIFF":        "DATEDIFF takes two dates and tells days: DATEDIFF(later, earlier); TIMESTAMPDIFF(MONTH, from, to) counts other units",
+	"ISNULL":          "ISNULL takes one value: write IFNULL(col, other)",
+	"IFNULL":          "IFNULL takes two values: IFNULL(col, other); COALESCE takes more",
+	"NVL":             "NVL takes two values: NVL(col, other); COALESCE takes more",
+	"DATE_FORMAT":     "DATE_FORMAT takes a date and a format: DATE_FORMAT(col, '%Y-%m')",
+	"STR_TO_DATE":     "STR_TO_DATE takes a text and a format: STR_TO_DATE(text, '%d.%m.%Y')",
+	"TIMESTAMPDIFF":   "TIMESTAMPDIFF takes a unit and two times: TIMESTAMPDIFF(MONTH, from, to)",
+	"ROUND":           "ROUND takes a number and how many digits: ROUND(col, 2)",
+	"CONCAT_WS":       "CONCAT_WS takes a separator and texts: CONCAT_WS(', ', a, b)",
+	"LPAD":            "LPAD takes a text, a length and what to fill with: LPAD(text, 5, '0')",
+	"LEFT":            "LEFT takes a text and a number: LEFT(text, 10)",
+	"RIGHT":           "RIGHT takes a text and a number: RIGHT(text, 10)",
+	"JSON_VALUE":      "JSON_VALUE takes a document and a path: JSON_VALUE(document, '$.key')",
+	"UNIX_TIMESTAMP":  "UNIX_TIMESTAMP takes one time: UNIX_TIMESTAMP(col)",
+	"FROM_UNIXTIME":   "FROM_UNIXTIME takes a number, and a format: FROM_UNIXTIME(n, '%Y-%m-%d')",
+}
+
+// Usage is how a built-in function is called; "" when it is not one that is often called otherwise.
+func Usage(function string) string { return usage[strings.ToUpper(function)] }
+
+// Words are the names in a text, as they are written but for quotes: those of tables and aliases among them.
+func Words(text string) []string {
+	toks, err := lexer.Lex(text)
+	if err != nil {
+		return nil
+	}
+	var words []string
+	for _, t := range toks {
+		if t.Name != "" {
+			words = append(words, strings.Trim(t.Text, "`"))
+		}
+	}
+	return words
+}

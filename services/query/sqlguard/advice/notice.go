@@ -1,0 +1,93 @@
+package advice
+
+import (
+	"slices"
+
+	"hub.internal/services/query/sqlguard/lexer"
+)
+
+// A Notice says that an accepted statement may mean something else than it looks like.
+type Notice struct{ Rule, Message string }
+
+// Notices returns what in an accepted statement reads otherwise here than on other databases, and the texts in double quotes
+// that look like names and do not stand where an alias may: a text is what they are here, a name to others. Comparisons with
+// NULL are noticed in a SELECT alone.
+func Notices(text string, isSelect bool) (notices []Notice, quoted []string) {
+	t, err := lexer.Lex(text)
+	if err != nil {
+		return nil, nil
+	}
+	add := func(rule, message string) {
+		if !slices.ContainsFunc(notices, func(n Notice) bool { return n.Rule == rule }) {
+			notices = append(notices, Notice{rule, message})
+		}
+	}
+	for i := range t {
+		switch key, next := t[i].Key, t.Key(i+1); {
+		case key == "|" && next == "|" && t[i].End == t[i+1].Start && concatenates(t, i):
+			add("sql.concat", "|| is OR here and answers 0 or 1: write CONCAT(a, b) to join texts")
+		case key == "NULL" && (t.Key(i-1) == "=" || t.Key(i-1) == ">" && t.Key(i-2) == "<") && isSelect:
+			add("sql.null", "a comparison with = NULL or <> NULL is never true: write IS NULL or IS NOT NULL")
+		case key == "FULL" && next == "JOIN":
+			add("sql.full_join", "FULL is taken for an alias before JOIN, so this is an inner join: write a LEFT JOIN, UNION, and a RIGHT JOIN")
+		case t[i].Quoted && t[i].Text[0] == '"' && looksLikeName(t[i].Text[1:len(t[i].Text)-1]) && !aliased(t, i):
+			quoted = append(quoted, t[i].Text[1:len(t[i].Text)-1])
+		}
+	}
+	return notices, quoted
+}
+
+// concatenates reports whether the || at i looks as if it joined texts: one beside it, or two names that nothing compares.
+func concatenates(t lexer.Tokens, i int) bool {
+	if i == 0 || i+2 >= len(t) {
+		return false
+	}
+	left, right := t[i-1], t[i+2]
+	if left.Quoted && (i < 2 || !compares(t, i-2)) || right.Quoted && !compares(t, i+3) {
+		return true
+	}
+	behind := i + 3
+	if t.Key(behind) == "." {
+		behind += 2
+	}
+	before := i - 2
+	if t.Key(before) == "." {
+		before -= 2
+	}
+	return left.Name != "" && right.Name != "" && right.Key != "NOT" && right.Key != "EXISTS" && t.Key(behind) != "(" &&
+		!compares(t, behind) && !compares(t, before)
+}
+
+func compares(t lexer.Tokens, i int) bool {
+	return isOneOf(t.Key(i), "=|<|>|!|IS|IN|LIKE|NOT|BETWEEN|REGEXP|RLIKE")
+}
+
+// aliased reports whether the text at i is an alias: it stands behind AS, a name, a parenthesis or a literal.
+func aliased(t lexer.Tokens, i int) bool {
+	if i == 0 {
+		return false
+	}
+	switch before := t[i-1]; {
+	case before.Key == "AS", before.Key == ")", before.Quoted, before.Digits:
+		return true
+	case before.Name != "":
+		return before.Key == "" || !nameless[before.Key]
+	}
+	return false
+}
+
+// nameless are words behind which no alias stands.
+var nameless = lexer.WordSet(`SELECT DISTINCT ALL WHERE AND OR XOR NOT ON HAVING BY LIKE IN BETWEEN WHEN THEN ELSE CASE REGEXP RLIKE DIV MOD
+	IS ANY SOME LIMIT FROM JOIN INTERVAL BINARY SEPARATOR ESCAPE COLLATE`)
+
+func looksLikeName(text string) bool {
+	if text == "" || len(text) > 64 || lexer.IsDigit(text[0]) {
+		return false
+	}
+	for i := range len(text) {
+		if !lexer.IsIdent(text[i]) && text[i] != '.' {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,107 @@
+package weight
+
+import (
+	"math"
+
+	"hub.internal/services/query/sqlguard/lexer"
+)
+
+// maxGrowth bounds how much longer REGEXP_REPLACE may make a text.
+const maxGrowth = 64
+
+// charsetGrowth is how many bytes a character set makes of one byte at most. A text in the
+// usual ones does not grow, however often it is converted.
+func charsetGrowth(name string) int {
+	switch name {
+	case "", "UTF8MB4", "UTF8MB3", "UTF8", "BINARY", "ASCII":
+		return 1
+	case "UTF32":
+		return 4
+	}
+	return 2
+}
+
+// replacementGrowth is how much longer REGEXP_REPLACE makes a text at most: each match,
+// empty ones too, becomes the literal, and each group referred to in it.
+func (w *weigher) replacementGrowth(args []lexer.Argument) int {
+	if len(args) < 3 {
+		return 1
+	}
+	with := args[2]
+	if with.To-with.From != 1 || !w.Tokens[with.From].Quoted {
+		return maxGrowth + 1 // who knows
+	}
+	literal, characters, groups := w.Tokens[with.From].Text, 0, 0
+	for i := 1; i < len(literal)-1; i++ {
+		switch {
+		case literal[i] != '\\':
+			characters++
+		case i+2 < len(literal)-1 && literal[i+1] == '\\' && lexer.IsDigit(literal[i+2]):
+			groups++
+			i += 2
+		default:
+			characters++
+			i++
+		}
+	}
+	return min(characters+max(groups, 1), maxGrowth+1)
+}
+
+// regexpGrowth is how much longer REGEXP_REPLACE makes a text. Alone it may be maxGrowth: only MariaDB, whose packets are a
+// quarter as long, does not hold it against max_allowed_packet.
+func (w *weigher) regexpGrowth(args []lexer.Argument) float64 {
+	growth := w.replacementGrowth(args)
+	if growth > maxGrowth {
+		return math.Inf(1)
+	}
+	return float64(min(growth, maxGrowth/4))
+}
+
+// converted is the size of a text in the character set that the call at i names.
+func (w *weigher) converted(i int, size float64) float64 {
+	growth := 1
+	for j := i + 2; j < w.Tokens[i+1].Mate; j++ {
+		switch w.Key(j) {
+		case "(":
+			j = w.Tokens[j].Mate
+		case "USING", "CHARSET", "SET":
+			growth = charsetGrowth(w.Name(j + 1))
+		}
+	}
+	return size * float64(growth)
+}
+
+// repeated is the size of what SPACE, LPAD, RPAD and REPEAT make.
+func (w *weigher) repeated(name string, args []lexer.Argument, sizes []float64) float64 {
+	at := 1
+	if name == "SPACE" {
+		at = 0
+	}
+	if at >= len(args) {
+		return packet
+	}
+	times := w.atMost(args[at])
+	switch name {
+	case "REPEAT":
+		return times * max(sizes[0], 1)
+	case "SPACE":
+		return times
+	}
+	return 4 * times // characters
+}
+
+// atMost is the greatest value of a number: its own, or that of one in LEAST().
+func (w *weigher) atMost(a lexer.Argument) float64 {
+	if a.To-a.From == 1 && w.Tokens[a.From].Digits {
+		return float64(w.Integer(a))
+	}
+	most := float64(packet)
+	if a.To-a.From > 1 && w.Key(a.From) == "LEAST" && w.Key(a.From+1) == "(" && w.Tokens[a.From+1].Mate == a.To-1 {
+		for _, b := range w.Arguments(a.From + 1) {
+			if b.To-b.From == 1 && w.Tokens[b.From].Digits {
+				most = min(most, float64(w.Integer(b)))
+			}
+		}
+	}
+	return most
+}

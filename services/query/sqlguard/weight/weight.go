@@ -1,0 +1,378 @@
+package weight
+
+import "hub.internal/services/query/sqlguard/lexer"
+
+// The memory that a statement makes a server take is bounded from its text. A value's size is estimated from above: a column
+// has a size that is presumed, a function makes of its arguments what the lists below say, and a column of a derived table,
+// a WITH list or an alias has the greatest size that such a query makes, whatever it is called. So growth multiplies along the
+// nesting of calls and from query to query, and not among calls that stand side by side.
+const (
+	// packet is the greatest value of the functions that servers hold against max_allowed_packet: 64 MiB by default on MySQL.
+	packet = 64 << 20
+	// greatValue is the greatest value that may be made of a column of longColumn, or of a packet, by functions that servers
+	// hold against nothing. What makes it takes twice as much.
+	greatValue = 256 << 20
+	longColumn = 16 << 20
+	// greatSum is what the values of a statement may take together, its rows among them, where columns have usualColumn.
+	greatSum    = 240 << 20
+	usualColumn = 1 << 10
+	// heavy is from where such a sum makes a statement one of those of which a single one runs at a time, and for a short time.
+	heavy = 16 << 20
+	// aggregated is what GROUP_CONCAT makes, of usual columns: group_concat_max_len bounds it.
+	aggregated = 1 << 20
+	// document is what JSON_ARRAYAGG and JSON_OBJECTAGG make, of usual columns: on MySQL nothing bounds it but the time, and each
+	// reference to it makes another one.
+	document = 14 << 20
+	// gathered is what JSON_ARRAYAGG, JSON_OBJECTAGG and a sorted GROUP_CONCAT may take from each row, where columns have smallColumn: they
+	// hold all rows in memory at once, and MySQL looks neither at max_allowed_packet nor, for a thousand rows at a time, at KILL.
+	gathered    = 16 << 10
+	smallColumn = 512
+	// sortedColumn is the greatest value, where columns have smallColumn, that GROUP_CONCAT with DISTINCT or ORDER BY may hold of each row
+	// in a statement that is not heavy. MariaDB keeps such values until the group ends, at some 90 MB a second, whatever
+	// group_concat_max_len says, and looks at KILL once for each join buffer.
+	sortedColumn = 4 * smallColumn
+	// mostPattern is how long a computed pattern of REGEXP may be, where columns have smallColumn: MySQL takes half a minute to
+	// compile 200 KB of them, and looks neither at the time limit nor at KILL.
+	mostPattern = 8 << 10
+	// number is the size of what is a number, a date or a hash.
+	number = 64
+)
+
+// scale are the sizes that are presumed.
+type scale struct{ column, aggregate float64 }
+
+// checkWeight refuses a statement whose values may grow beyond what a server should hold, and reports whether it is heavy.
+func Check(t lexer.Tokens, from int) (isHeavy bool, err error) {
+	for _, s := range [...]scale{{usualColumn, aggregated}, {longColumn, longColumn}, {smallColumn, smallColumn}} {
+		w := &weigher{Tokens: t, scale: s, largest: -1, gathers: -1, pattern: -1, made: map[int]yield{}, documents: map[string]bool{},
+			products: products{at: -1, many: map[string]bool{}, single: map[string]bool{}}}
+		w.query(from, len(t), yield{value: s.column, row: 100 * s.column})
+		switch {
+		case s.column == usualColumn && w.sum > greatSum:
+			return false, lexer.Refuse("sql.size",
+				"the values of a row may take more than %d MiB: give REPEAT(), SPACE(), LPAD() and RPAD() a plain "+
+					"number or LEAST(n, 100), and refer to what they make less often", greatSum>>20)
+		case s.column == longColumn && w.largest >= 0:
+			return false, lexer.Refuse("sql.size",
+				"%s() makes a text grow beyond bounds here: HEX(), JSON_QUOTE() and the like multiply it when one "+
+					"works on what another has made, in a derived table, too; use it once, in the outermost SELECT", t[w.largest].Key)
+		case s.column == smallColumn && w.gathers >= 0:
+			return false, lexer.Refuse("sql.size",
+				"%s holds all rows in memory, %d KiB of each at most: gather columns, CAST, CONCAT or JSON_OBJECT of "+
+					"them, no text of REPEAT() or the like, no document of a joined table or of a subquery without WHERE",
+				gatherer(t[w.gathers].Key), gathered>>10)
+		case s.column == smallColumn && w.at >= 0:
+			return false, lexer.Refuse("sql.size", "%s would gather each row of one table with each of another one: say in ON which rows belong "+
+				"together, or gather within a derived table", gatherer(t[w.at].Key))
+		case s.column == smallColumn && w.pattern >= 0:
+			return false, lexer.Refuse("sql.size", "the pattern of %s is computed and may be longer than %d KiB: write it as a literal, or as "+
+				"CONCAT() of literals and a column", t[w.pattern].Key, mostPattern>>10)
+		}
+		isHeavy = isHeavy || s.column == usualColumn && w.sum > heavy || w.gathering
+	}
+	return isHeavy, nil
+}
+
+// checkExplained refuses to have documents explained that a derived table makes: MySQL makes them to explain the statement, and its
+// time limit is not for EXPLAIN.
+func CheckExplained(t lexer.Tokens, from int) error {
+	for i := from; i < len(t); i++ {
+		if t.Key(i) != "(" || t.Key(i+1) != "SELECT" && t.Key(i+1) != "WITH" {
+			continue
+		}
+		for j := i; j < t[i].Mate; j++ {
+			if isAggregateOfJSON(t, j) {
+				return lexer.Refuse("sql.explain", "EXPLAIN makes what %s() gathers in a derived table: explain it with COUNT() there, for the plan "+
+					"is the same", t[j].Name)
+			}
+		}
+		i = t[i].Mate
+	}
+	return nil
+}
+
+// gatherer is what a message calls an aggregate that holds all rows.
+func gatherer(name string) string {
+	if name == "GROUP_CONCAT" {
+		return name + "() with DISTINCT or ORDER BY"
+	}
+	return name + "()"
+}
+
+// yield is what a query yields, or what a list of tables has: the size of the greatest column and that of a row.
+type yield struct {
+	value, row float64
+	documents  bool // among its columns may be what an aggregate of JSON has made of many rows
+	joined     bool // several tables, which give such a column to many rows
+	product    bool // its rows are those of tables that are joined without a condition
+}
+
+// weigher estimates the sizes of one statement's values.
+type weigher struct {
+	lexer.Tokens
+	scale
+	sum       float64 // of all that is made
+	largest   int     // where a value goes beyond greatValue, -1 for nowhere
+	gathers   int     // where an aggregate holds too much, -1 for nowhere
+	gathering bool    // there is an aggregate of JSON, or a sorted one of long texts
+	pattern   int     // where a pattern of REGEXP may be too long, -1 for nowhere
+	made      map[int]yield
+	documents map[string]bool // the queries of WITH lists that may yield documents
+	products
+	again bool // a step of a recursion is estimated: once more is enough, however deep others lie in it
+}
+
+// query estimates the query in [from, to), where a name stands for a value of in.
+func (w *weigher) query(from, to int, in yield) yield {
+	for w.Key(from) == "(" && w.Tokens[from].Mate == to-1 {
+		from, to = from+1, to-1
+	}
+	if w.Key(from) == "WITH" {
+		end := w.WithEnd(from)
+		for i := from; i < end && i < to; i++ {
+			if w.Key(i) == "(" {
+				if w.Tokens[i].Defines != "" {
+					defined := w.definition(i, in, w.Key(from+1) == "RECURSIVE")
+					w.documents[w.Tokens[i].Defines] = defined.documents
+					w.many[w.Tokens[i].Defines] = defined.product
+					w.single[w.Tokens[i].Defines] = w.isSingle(i)
+					in = in.or(defined.values()) // those behind it may refer to it
+				}
+				i = w.Tokens[i].Mate
+			}
+		}
+		if end < 0 || end >= to {
+			return in
+		}
+		return w.query(end, to, in)
+	}
+	var out yield
+	start := from
+	for i := from; i <= to; i++ {
+		if i == to || w.Key(i) == "UNION" || w.Key(i) == "EXCEPT" || w.Key(i) == "INTERSECT" {
+			out = out.or(w.branch(start, i, in, out))
+			start = i + 1
+			for start < to && (w.Key(start) == "ALL" || w.Key(start) == "DISTINCT") {
+				start++
+			}
+			continue
+		}
+		if w.Key(i) == "(" {
+			i = w.Tokens[i].Mate
+		}
+	}
+	return out
+}
+
+// multiplied is how much longer a value may become in one step of a recursion whose first step says how wide its columns are.
+const multiplied = 8
+
+// definition estimates the query of a WITH list in the parenthesis at i, which a recursion computes of what it has made: what grows
+// goes on to grow, unless the width of the first step bounds it.
+func (w *weigher) definition(i int, in yield, recursive bool) yield {
+	out := w.subquery(i, in)
+	if !recursive || w.again {
+		return out
+	}
+	again := *w
+	again.made, again.again = map[int]yield{}, true
+	most := max(out.value, in.value)
+	if w.isWide(i) {
+		most *= multiplied
+	}
+	if next := again.query(i+1, w.Tokens[i].Mate, in.or(out)); next.value > most {
+		w.add(packet)
+		return out.or(yield{value: packet, row: packet})
+	}
+	if out.documents && w.column == smallColumn && again.refers(i, w.Tokens[i].Defines) {
+		out.value = max(out.value, document) // each step may yield them again
+	}
+	return out
+}
+
+// refers reports whether the query in the parenthesis at i names a table.
+func (w *weigher) refers(i int, table string) bool {
+	for j := i + 1; j < w.Tokens[i].Mate; j++ {
+		if w.IsTable(j) && lexer.Alike(w.Tokens[j].Name, table) {
+			return true
+		}
+	}
+	return false
+}
+
+// isWide reports whether the first step of the recursion in the parenthesis at i says by CAST how wide its columns are, and makes
+// no text otherwise than by CONCAT: servers cut what is longer, or refuse it.
+func (w *weigher) isWide(i int) (casts bool) {
+	for j := i + 1; j < w.Tokens[i].Mate && w.Key(j) != "UNION"; j++ {
+		if w.Tokens[j].Name == "" || w.Key(j+1) != "(" || lexer.GrammarWords[w.Key(j)] {
+			continue
+		}
+		switch w.Key(j) {
+		case "CAST":
+			casts = true
+		case "CHAR", "BINARY", "DECIMAL": // of CAST
+		case "CONCAT", "CONVERT":
+		default:
+			if !numeric[w.Key(j)] {
+				return false
+			}
+		}
+	}
+	return casts
+}
+
+func (y yield) or(other yield) yield {
+	return yield{max(y.value, other.value), max(y.row, other.row), y.documents || other.documents, y.joined || other.joined,
+		y.product || other.product}
+}
+
+// values are the sizes alone.
+func (y yield) values() yield { return yield{value: y.value, row: y.row} }
+
+// subquery estimates the query in the parenthesis at i, once.
+func (w *weigher) subquery(i int, in yield) yield {
+	out, known := w.made[i]
+	if !known {
+		made := w.query(i+1, w.Tokens[i].Mate, in)
+		out = made.values()
+		out.product = made.product
+		for j := i; j < w.Tokens[i].Mate && !out.documents; j++ {
+			out.documents = isAggregateOfJSON(w.Tokens, j) || w.IsTable(j) && w.documents[w.Tokens[j].Name]
+		}
+		w.made[i] = out
+	}
+	return out
+}
+
+// clauses end the list behind SELECT, or stand behind FROM.
+var clauses = lexer.WordSet(`FROM WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE`)
+
+// branch estimates SELECT ... without UNION; before is what those before it yield.
+func (w *weigher) branch(from, to int, in, before yield) yield {
+	if w.Key(from) == "(" {
+		end := w.Tokens[from].Mate + 1
+		out := w.query(from, end, in)
+		in = in.or(out).or(before)
+		w.expression(end, to, in, in) // ORDER BY of all
+		return out
+	}
+	if k := w.Key(from); k == "SELECT" || k == "VALUES" {
+		from++
+	}
+	cuts := []int{from}
+	for i := from; i < to; i++ {
+		if w.Key(i) == "(" {
+			i = w.Tokens[i].Mate
+		} else if clauses[w.Key(i)] {
+			cuts = append(cuts, i)
+		}
+	}
+	cuts = append(cuts, to)
+	// What is in FROM is known to all of the others.
+	var of yield
+	for c := 1; c < len(cuts)-1; c++ {
+		if w.Key(cuts[c]) == "FROM" {
+			of = w.tables(cuts[c]+1, cuts[c+1], in.values())
+			in = of.values()
+			if of.documents && of.joined && w.column == smallColumn {
+				in.value = max(in.value, document)
+			}
+		}
+	}
+	out := w.items(cuts[0], cuts[1], in)
+	in.value = max(in.value, out.value, before.value) // by their aliases
+	for c := 1; c < len(cuts)-1; c++ {
+		w.expression(cuts[c]+1, cuts[c+1], in, in)
+	}
+	out.product = w.multiply(from, cuts, of)
+	return out
+}
+
+// tables estimates the derived tables between two tokens: of a list of them a row has all columns. Behind LATERAL one may
+// refer to those before.
+func (w *weigher) tables(from, to int, in yield) yield {
+	out := in
+	on := false // behind ON, what stands in parentheses is no table
+	for i := from; i < to; i++ {
+		switch w.Key(i) {
+		case "ON":
+			on = true
+		case "JOIN", "STRAIGHT_JOIN", ",":
+			on, out.joined = false, true
+		}
+		if w.IsTable(i) {
+			out.row += in.row
+			out.documents = out.documents || w.documents[w.Tokens[i].Name]
+			out.product = out.product || w.many[w.Tokens[i].Name]
+		}
+		if w.Key(i) != "(" {
+			continue
+		}
+		if on {
+			i = w.Tokens[i].Mate
+			continue
+		}
+		seen := in
+		if w.Key(i-1) == "LATERAL" {
+			seen = in.or(out)
+		}
+		if w.IsQuery(i) && (w.Key(i+1) != "(" || w.queryInside(i)) {
+			derived := w.subquery(i, seen)
+			out = yield{max(out.value, derived.value), out.row + derived.row, out.documents || derived.documents, out.joined,
+				out.product || derived.product}
+		} else {
+			out = w.tables(i+1, w.Tokens[i].Mate, out)
+		}
+		i = w.Tokens[i].Mate
+	}
+	return out
+}
+
+// queryInside reports whether the parentheses at i open a query, and no join.
+func (w *weigher) queryInside(i int) bool {
+	first := i
+	for w.Key(i) == "(" {
+		i++
+	}
+	if k := w.Key(i); k != "SELECT" && k != "WITH" && k != "VALUES" {
+		return false
+	}
+	behind := w.Tokens[first+1].Mate + 1 // of the inner parenthesis
+	switch w.Key(behind) {
+	case ")", "UNION", "EXCEPT", "INTERSECT", "ORDER", "LIMIT":
+		return true
+	}
+	return false
+}
+
+// items estimates the list behind SELECT. A subquery in it may refer to the aliases before it.
+func (w *weigher) items(from, to int, in yield) (out yield) {
+	known := in
+	for start, i := from, from; i <= to; i++ {
+		if i < to && w.Key(i) == "(" {
+			i = w.Tokens[i].Mate
+			continue
+		}
+		if i < to && w.Key(i) != "," {
+			continue
+		}
+		var size float64
+		if w.Key(i-1) == "*" { // and no factor: nothing follows
+			size = in.row
+			out.value = max(out.value, in.value)
+		} else {
+			size = w.expression(start, i, in, known)
+			if w.isNumber(start, i) {
+				size = min(size, number)
+			}
+			out.value = max(out.value, size)
+		}
+		out.row += size
+		known.value = max(known.value, out.value)
+		start = i + 1
+	}
+	w.add(out.row)
+	return out
+}
+
+func (w *weigher) add(size float64) { w.sum += size }

@@ -59,7 +59,7 @@ func (w *weigher) expression(from, to int, in, known yield) (greatest float64) {
 			size = w.expression(i+1, tok.Mate, in, known)
 			i = tok.Mate
 		case tok.Quoted:
-			size = float64(len(tok.Text))
+			size = float64(max(len(tok.Text)-len(`''`), 1))
 		case tok.Name == "" || plainWords[tok.Key] || w.Key(i+1) == "." || w.Key(i-1) == "AS":
 			size = 1
 		default:

@@ -18,10 +18,13 @@ const (
 	greatValue = 256 << 20
 	longColumn = 16 << 20
 	// greatSum is what the values of a statement may take together, its rows among them, where columns have usualColumn. longSum is the
-	// same without the documents, which are estimated well above what they are: two packets and a row of columns. MySQL makes each
-	// long text as one piece, and its allocator keeps the room of most that it has freed, in pieces that are too short for the next.
+	// same without the documents, which are estimated well above what they are: two packets and a row of columns. usualSum is the same
+	// where the numbers that nobody knows are usualNumber. MySQL makes each long text as one piece, and its allocator keeps the room of
+	// most that it has freed, in pieces that are too short for the next.
 	greatSum    = 240 << 20
 	longSum     = 129 << 20
+	usualSum    = 64 << 20
+	usualNumber = 1 << 20
 	usualColumn = 1 << 10
 	// heavy is from where such a sum makes a statement one of those of which a single one runs at a time, and for a short time.
 	heavy = 16 << 20
@@ -45,14 +48,15 @@ const (
 	number = 64
 )
 
-// scale are the sizes that are presumed, and what all values may take together.
-type scale struct{ column, aggregate, document, sum float64 }
+// scale are the sizes that are presumed, how often a text is repeated by a number that nobody knows, and what all values may take.
+type scale struct{ column, aggregate, document, times, sum float64 }
 
 var scales = [...]scale{
-	{usualColumn, aggregated, document, greatSum},
-	{usualColumn, aggregated, aggregated, longSum},
-	{longColumn, longColumn, longColumn, math.Inf(1)},
-	{smallColumn, smallColumn, smallColumn, math.Inf(1)},
+	{usualColumn, aggregated, document, packet, greatSum},
+	{usualColumn, aggregated, aggregated, packet, longSum},
+	{usualColumn, aggregated, aggregated, usualNumber, usualSum},
+	{longColumn, longColumn, longColumn, packet, math.Inf(1)},
+	{smallColumn, smallColumn, smallColumn, packet, math.Inf(1)},
 }
 
 // Check refuses a statement whose values may grow beyond what a server should hold, and reports whether it is heavy.

@@ -59,11 +59,11 @@ func (w *weigher) expression(from, to int, in, known yield) (greatest float64) {
 			size = w.expression(i+1, tok.Mate, in, known)
 			i = tok.Mate
 		case tok.Quoted:
-			size = float64(len(tok.Text))
+			size = float64(max(len(tok.Text)-len(`''`), 1))
 		case tok.Name == "" || plainWords[tok.Key] || w.Key(i+1) == "." || w.Key(i-1) == "AS":
 			size = 1
 		default:
-			size = in.value
+			size = w.named(i, in)
 		}
 		if operator >= 0 {
 			w.matches(operator, size)
@@ -154,7 +154,10 @@ func (w *weigher) makes(i int, args []lexer.Argument, sizes []float64, sum, grea
 		return 64 * sum, true
 	case "DATE_FORMAT", "TIME_FORMAT", "TO_CHAR":
 		return min(64*sum, number+16*sizes[len(sizes)-1]), true
+	case "MAX", "MIN", "ANY_VALUE":
+		w.add(sum) // the one that is kept beside that which is made
 	case "GROUP_CONCAT":
+		w.add(sum)
 		if w.isSorted(i + 1) {
 			w.gather(i, sum)
 			w.gathering = w.gathering || w.column == smallColumn && sum > sortedColumn
@@ -164,10 +167,7 @@ func (w *weigher) makes(i int, args []lexer.Argument, sizes []float64, sum, grea
 	case "JSON_ARRAYAGG", "JSON_OBJECTAGG":
 		w.gathering = true
 		w.gather(i, sum)
-		if w.column != smallColumn {
-			return max(w.aggregate, document), true
-		}
-		return w.aggregate, true
+		return max(w.aggregate, w.document), true
 	default:
 		switch {
 		case joined[name]:

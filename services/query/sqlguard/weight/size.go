@@ -96,6 +96,9 @@ func (w *weigher) atMost(a lexer.Argument) float64 {
 		return float64(w.Integer(a))
 	}
 	most := float64(packet)
+	if !w.multiplies(a) {
+		most = w.times
+	}
 	if a.To-a.From > 1 && w.Key(a.From) == "LEAST" && w.Key(a.From+1) == "(" && w.Tokens[a.From+1].Mate == a.To-1 {
 		for _, b := range w.Arguments(a.From + 1) {
 			if b.To-b.From == 1 && w.Tokens[b.From].Digits {
@@ -104,4 +107,34 @@ func (w *weigher) atMost(a lexer.Argument) float64 {
 		}
 	}
 	return most
+}
+
+// mostFactor is the greatest factor of a usual number, as of percent.
+const mostFactor = 1000
+
+// multiplies reports whether a number may be much larger than the columns that it is made of.
+func (w *weigher) multiplies(a lexer.Argument) bool {
+	factors := 0
+	for i := a.From; i < a.To; i++ {
+		switch w.Key(i) {
+		case "*":
+			if w.Key(i-1) != "(" { // of COUNT(*)
+				factors++
+			}
+			if w.Key(i-1) != "(" && !w.isBelow(i-1, mostFactor) && !w.isBelow(i+1, mostFactor) {
+				return true
+			}
+		case "<", "POW", "POWER", "EXP":
+			return true
+		}
+		if w.Tokens[i].Digits && !w.isBelow(i, usualNumber) {
+			return true
+		}
+	}
+	return factors > 1
+}
+
+// isBelow reports whether an integer of at most that much stands at i.
+func (w *weigher) isBelow(i int, most uint64) bool {
+	return w.Tokens[i].Digits && w.Integer(lexer.Argument{From: i, To: i + 1}) <= most
 }

@@ -1,6 +1,10 @@
 package weight
 
-import "hub.internal/services/query/sqlguard/lexer"
+import (
+	"math"
+
+	"hub.internal/services/query/sqlguard/lexer"
+)
 
 // The memory that a statement makes a server take is bounded from its text. A value's size is estimated from above: a column
 // has a size that is presumed, a function makes of its arguments what the lists below say, and a column of a derived table,
@@ -13,8 +17,14 @@ const (
 	// hold against nothing. What makes it takes twice as much.
 	greatValue = 256 << 20
 	longColumn = 16 << 20
-	// greatSum is what the values of a statement may take together, its rows among them, where columns have usualColumn.
+	// greatSum is what the values of a statement may take together, its rows among them, where columns have usualColumn. longSum is the
+	// same without the documents, which are estimated well above what they are: two packets and a row of columns. usualSum is the same
+	// where the numbers that nobody knows are usualNumber. MySQL makes each long text as one piece, and its allocator keeps the room of
+	// most that it has freed, in pieces that are too short for the next.
 	greatSum    = 240 << 20
+	longSum     = 129 << 20
+	usualSum    = 64 << 20
+	usualNumber = 1 << 20
 	usualColumn = 1 << 10
 	// heavy is from where such a sum makes a statement one of those of which a single one runs at a time, and for a short time.
 	heavy = 16 << 20
@@ -38,20 +48,32 @@ const (
 	number = 64
 )
 
-// scale are the sizes that are presumed.
-type scale struct{ column, aggregate float64 }
+// scale are the sizes that are presumed, how often a text is repeated by a number that nobody knows, and what all values may take.
+type scale struct{ column, aggregate, document, times, sum float64 }
 
-// checkWeight refuses a statement whose values may grow beyond what a server should hold, and reports whether it is heavy.
+var scales = [...]scale{
+	{usualColumn, aggregated, document, packet, greatSum},
+	{usualColumn, aggregated, aggregated, packet, longSum},
+	{usualColumn, aggregated, aggregated, usualNumber, usualSum},
+	{longColumn, longColumn, longColumn, packet, math.Inf(1)},
+	{smallColumn, smallColumn, smallColumn, packet, math.Inf(1)},
+}
+
+// Check refuses a statement whose values may grow beyond what a server should hold, and reports whether it is heavy.
 func Check(t lexer.Tokens, from int) (isHeavy bool, err error) {
-	for _, s := range [...]scale{{usualColumn, aggregated}, {longColumn, longColumn}, {smallColumn, smallColumn}} {
-		w := &weigher{Tokens: t, scale: s, largest: -1, gathers: -1, pattern: -1, made: map[int]yield{}, documents: map[string]bool{},
-			products: products{at: -1, many: map[string]bool{}, single: map[string]bool{}}}
+	for _, s := range scales {
+		w := &weigher{Tokens: t, scale: s, largest: -1, gathers: -1, pattern: -1, growing: -1, made: map[int]yield{},
+			documents: map[string]bool{}, products: products{at: -1, many: map[string]bool{}, single: map[string]bool{}}}
 		w.query(from, len(t), yield{value: s.column, row: 100 * s.column})
 		switch {
-		case s.column == usualColumn && w.sum > greatSum:
+		case w.growing >= 0:
+			return false, lexer.Refuse("sql.size", "the texts of the recursion %s may grow to more than %d MiB: let what grows stand once in "+
+				"each step, as in CONCAT(%[1]s.path, '/', c.name), or say in the first SELECT how long it is at most: "+
+				"CAST(name AS CHAR(200)) AS path", t[w.growing].Defines, mostGrown>>20)
+		case w.sum > s.sum:
 			return false, lexer.Refuse("sql.size",
 				"the values of a row may take more than %d MiB: give REPEAT(), SPACE(), LPAD() and RPAD() a plain "+
-					"number or LEAST(n, 100), and refer to what they make less often", greatSum>>20)
+					"number or LEAST(n, 100), and refer to what they make less often", int(s.sum)>>20)
 		case s.column == longColumn && w.largest >= 0:
 			return false, lexer.Refuse("sql.size",
 				"%s() makes a text grow beyond bounds here: HEX(), JSON_QUOTE() and the like multiply it when one "+
@@ -102,9 +124,10 @@ func gatherer(name string) string {
 // yield is what a query yields, or what a list of tables has: the size of the greatest column and that of a row.
 type yield struct {
 	value, row float64
-	documents  bool // among its columns may be what an aggregate of JSON has made of many rows
-	joined     bool // several tables, which give such a column to many rows
-	product    bool // its rows are those of tables that are joined without a condition
+	columns    []float64 // of each column of a SELECT without a star
+	documents  bool      // among its columns may be what an aggregate of JSON has made of many rows
+	joined     bool      // several tables, which give such a column to many rows
+	product    bool      // its rows are those of tables that are joined without a condition
 }
 
 // weigher estimates the sizes of one statement's values.
@@ -119,7 +142,8 @@ type weigher struct {
 	made      map[int]yield
 	documents map[string]bool // the queries of WITH lists that may yield documents
 	products
-	again bool // a step of a recursion is estimated: once more is enough, however deep others lie in it
+	growing int        // where a recursion begins whose texts grow beyond mostGrown, -1 for nowhere
+	step    *recursion // of which a step is estimated: recursions within it are not followed
 }
 
 // query estimates the query in [from, to), where a name stands for a value of in.
@@ -150,7 +174,11 @@ func (w *weigher) query(from, to int, in yield) yield {
 	start := from
 	for i := from; i <= to; i++ {
 		if i == to || w.Key(i) == "UNION" || w.Key(i) == "EXCEPT" || w.Key(i) == "INTERSECT" {
-			out = out.or(w.branch(start, i, in, out))
+			made := w.branch(start, i, in, out)
+			out = out.or(made)
+			if start == from && i == to {
+				out.columns = made.columns
+			}
 			start = i + 1
 			for start < to && (w.Key(start) == "ALL" || w.Key(start) == "DISTINCT") {
 				start++
@@ -164,66 +192,9 @@ func (w *weigher) query(from, to int, in yield) yield {
 	return out
 }
 
-// multiplied is how much longer a value may become in one step of a recursion whose first step says how wide its columns are.
-const multiplied = 8
-
-// definition estimates the query of a WITH list in the parenthesis at i, which a recursion computes of what it has made: what grows
-// goes on to grow, unless the width of the first step bounds it.
-func (w *weigher) definition(i int, in yield, recursive bool) yield {
-	out := w.subquery(i, in)
-	if !recursive || w.again {
-		return out
-	}
-	again := *w
-	again.made, again.again = map[int]yield{}, true
-	most := max(out.value, in.value)
-	if w.isWide(i) {
-		most *= multiplied
-	}
-	if next := again.query(i+1, w.Tokens[i].Mate, in.or(out)); next.value > most {
-		w.add(packet)
-		return out.or(yield{value: packet, row: packet})
-	}
-	if out.documents && w.column == smallColumn && again.refers(i, w.Tokens[i].Defines) {
-		out.value = max(out.value, document) // each step may yield them again
-	}
-	return out
-}
-
-// refers reports whether the query in the parenthesis at i names a table.
-func (w *weigher) refers(i int, table string) bool {
-	for j := i + 1; j < w.Tokens[i].Mate; j++ {
-		if w.IsTable(j) && lexer.Alike(w.Tokens[j].Name, table) {
-			return true
-		}
-	}
-	return false
-}
-
-// isWide reports whether the first step of the recursion in the parenthesis at i says by CAST how wide its columns are, and makes
-// no text otherwise than by CONCAT: servers cut what is longer, or refuse it.
-func (w *weigher) isWide(i int) (casts bool) {
-	for j := i + 1; j < w.Tokens[i].Mate && w.Key(j) != "UNION"; j++ {
-		if w.Tokens[j].Name == "" || w.Key(j+1) != "(" || lexer.GrammarWords[w.Key(j)] {
-			continue
-		}
-		switch w.Key(j) {
-		case "CAST":
-			casts = true
-		case "CHAR", "BINARY", "DECIMAL": // of CAST
-		case "CONCAT", "CONVERT":
-		default:
-			if !numeric[w.Key(j)] {
-				return false
-			}
-		}
-	}
-	return casts
-}
-
 func (y yield) or(other yield) yield {
-	return yield{max(y.value, other.value), max(y.row, other.row), y.documents || other.documents, y.joined || other.joined,
-		y.product || other.product}
+	return yield{value: max(y.value, other.value), row: max(y.row, other.row), documents: y.documents || other.documents,
+		joined: y.joined || other.joined, product: y.product || other.product}
 }
 
 // values are the sizes alone.
@@ -318,8 +289,9 @@ func (w *weigher) tables(from, to int, in yield) yield {
 		}
 		if w.IsQuery(i) && (w.Key(i+1) != "(" || w.queryInside(i)) {
 			derived := w.subquery(i, seen)
-			out = yield{max(out.value, derived.value), out.row + derived.row, out.documents || derived.documents, out.joined,
-				out.product || derived.product}
+			row := out.row + derived.row
+			out = yield{value: max(out.value, derived.value), row: row, documents: out.documents || derived.documents,
+				joined: out.joined, product: out.product || derived.product}
 		} else {
 			out = w.tables(i+1, w.Tokens[i].Mate, out)
 		}
@@ -347,7 +319,7 @@ func (w *weigher) queryInside(i int) bool {
 
 // items estimates the list behind SELECT. A subquery in it may refer to the aliases before it.
 func (w *weigher) items(from, to int, in yield) (out yield) {
-	known := in
+	known, star := in, false
 	for start, i := from, from; i <= to; i++ {
 		if i < to && w.Key(i) == "(" {
 			i = w.Tokens[i].Mate
@@ -358,7 +330,7 @@ func (w *weigher) items(from, to int, in yield) (out yield) {
 		}
 		var size float64
 		if w.Key(i-1) == "*" { // and no factor: nothing follows
-			size = in.row
+			size, star = in.row, true
 			out.value = max(out.value, in.value)
 		} else {
 			size = w.expression(start, i, in, known)
@@ -368,10 +340,14 @@ func (w *weigher) items(from, to int, in yield) (out yield) {
 			out.value = max(out.value, size)
 		}
 		out.row += size
+		out.columns = append(out.columns, size)
 		known.value = max(known.value, out.value)
 		start = i + 1
 	}
 	w.add(out.row)
+	if star {
+		out.columns = nil
+	}
 	return out
 }
 

@@ -19,14 +19,21 @@ func Unstoppable(t testing.TB, d time.Duration) string {
 	locate := func(size float64) string {
 		return fmt.Sprintf("SELECT LOCATE(CONCAT(REPEAT('a',%.0f),'b'),REPEAT('a',%.0f))", size, 2*size)
 	}
+	quickest := func(size float64) time.Duration {
+		least := time.Duration(math.MaxInt64)
+		for range 3 { // whatever else runs makes some of them longer
+			var at int
+			began := time.Now()
+			if err := db.QueryRowContext(t.Context(), locate(size)).Scan(&at); err != nil {
+				t.Fatal(err)
+			}
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
 	// The time grows with the square of the size.
 	for size := 8_000.0; ; size *= 1.4 {
-		var at int
-		began := time.Now()
-		if err := db.QueryRowContext(t.Context(), locate(size)).Scan(&at); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(began); took >= d/20 {
+		if took := quickest(size); took >= d/20 {
 			return locate(size * math.Sqrt(float64(d)/float64(took)))
 		}
 	}

@@ -31,6 +31,9 @@ func TestKeyOfAStatementThatOutlivesItsKill(t *testing.T) {
 	started := time.Now()
 	var refusal *fault.Error
 	hubtest.Eventually(t, "the key is refused", func() bool {
+		if runningOf(t, "%LOCATE%") == 0 { // it ended on a machine that has become quicker: another one takes its place
+			_, _ = ask("stuck", unstoppable)
+		}
 		took, err := ask("stuck", "SELECT 1")
 		refusal = fault.From(err)
 		return fault.Is(err, fault.RateLimit) && took < hubtest.Here(time.Second)

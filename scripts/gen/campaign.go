@@ -129,17 +129,7 @@ func (p *plan) campaignRow(id int64) campaignRow {
 	return r
 }
 
-// write appends the row.
-func (r campaignRow) write(b *batch) {
-	b.int(r.id)
-	b.int(r.partner)
-	b.int(r.brand)
-	b.text(r.name)
-	b.text(r.status)
-	b.datetime(r.start)
-	b.optDatetime(r.end)
-	b.int(r.offers)
-	b.int(r.applied)
-	b.int(r.views)
-	b.datetime(r.created)
+// values are those of the row, in the order of the table's columns.
+func (r campaignRow) values() []any {
+	return []any{r.id, r.partner, r.brand, r.name, r.status, r.start, r.end, r.offers, r.applied, r.views, r.created}
 }

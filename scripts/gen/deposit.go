@@ -106,12 +106,7 @@ func (l *ledger) book(brand, ordinal int64, created stamp) deposit {
 	return r
 }
 
-// write appends the row.
-func (r deposit) write(b *batch) {
-	b.int(r.id)
-	b.int(r.brand)
-	b.text(r.kind)
-	b.cents(r.amount)
-	b.cents(r.balance)
-	b.micros(r.created)
+// values are those of the row, in the order of the table's columns.
+func (r deposit) values() []any {
+	return []any{r.id, r.brand, r.kind, cents(r.amount), cents(r.balance), micros(r.created)}
 }

@@ -35,11 +35,9 @@ func open(ctx context.Context, dsn string) (*loader, error) {
 		cfg.Params = map[string]string{}
 	}
 	for name, value := range map[string]string{
-		"autocommit":         "1",
-		"sql_mode":           "'STRICT_ALL_TABLES'",
-		"time_zone":          "'+00:00'",
-		"unique_checks":      "1",
-		"foreign_key_checks": "1",
+		"autocommit": "1",
+		"sql_mode":   "'STRICT_ALL_TABLES'",
+		"time_zone":  "'+00:00'",
 	} {
 		cfg.Params[name] = value
 	}
@@ -122,12 +120,10 @@ func (l *loader) load(ctx context.Context, t table) error {
 // statements makes the table's INSERT statements of about size bytes each, and hands each to send, which must not keep it.
 func (t table) statements(size int, send func(*batch) error) error {
 	var b batch
-	write := t.writer()
+	row := t.make()
 	b.begin(t.head())
 	for id := int64(1); id <= t.rows; id++ {
-		b.open()
-		write(&b, id)
-		b.close()
+		b.row(row(id)...)
 		if len(b.buf) >= size || id == t.rows {
 			if err := send(&b); err != nil {
 				return err

@@ -87,7 +87,7 @@ func (s *shared[S]) get(t testing.TB) S {
 // end removes the server if it was started.
 func (s *shared[S]) end() error {
 	var none S
-	if s.server == none {
+	if s.server == none || s.err != nil {
 		return nil
 	}
 	return s.server.Remove()

@@ -58,13 +58,19 @@ func postgresPrograms(dataVersion string) (string, error) {
 	return "", fmt.Errorf("program postgres not found")
 }
 
+// chosen is the program that a variable of the environment names, or "" where the variable is not set.
+func chosen(variable string) (string, error) {
+	path := os.Getenv(variable)
+	if path != "" && !executable(path) {
+		return "", fmt.Errorf("%s=%s is not a program", variable, path)
+	}
+	return path, nil
+}
+
 // ChromiumPath is the browser: $HUB_CHROMIUM, else the Chromium or Chrome that is installed.
 func ChromiumPath() (string, error) {
-	if path := os.Getenv("HUB_CHROMIUM"); path != "" {
-		if !executable(path) {
-			return "", fmt.Errorf("HUB_CHROMIUM=%s is not a program", path)
-		}
-		return path, nil
+	if path, err := chosen("HUB_CHROMIUM"); path != "" || err != nil {
+		return path, err
 	}
 	return find("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 }
@@ -75,11 +81,8 @@ const ConsulVersion = "1.14.11"
 // ConsulPath is the Consul binary: $HUB_CONSUL, else the one that scripts/consul built into
 // the user's cache. It reports an error when there is none: Consul is optional.
 func ConsulPath() (string, error) {
-	if path := os.Getenv("HUB_CONSUL"); path != "" {
-		if !executable(path) {
-			return "", fmt.Errorf("HUB_CONSUL=%s is not a program", path)
-		}
-		return path, nil
+	if path, err := chosen("HUB_CONSUL"); path != "" || err != nil {
+		return path, err
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {

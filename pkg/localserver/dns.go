@@ -34,10 +34,7 @@ func StartDNS(ctx context.Context, o Options, records ...SRV) (*DNS, error) {
 		},
 		stop: syscall.SIGTERM,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &DNS{s}, nil
+	return &DNS{s}, err
 }
 
 // dnsConfig is the path of the configuration.

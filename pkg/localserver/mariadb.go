@@ -35,10 +35,7 @@ func startMariaDB(ctx context.Context, o Options, prepare func(context.Context, 
 	}
 	s, err := newServer(ctx, "mariadb", o, flavor{users: []string{"mysql"}, prepare: prepare, command: command, stop: syscall.SIGTERM,
 		ready: func(ctx context.Context, s *Server) error { return (&SourceServer{s, admin}).ready(ctx) }})
-	if err != nil {
-		return nil, err
-	}
-	return &MariaDB{SourceServer{s, admin}}, nil
+	return &MariaDB{SourceServer{s, admin}}, err
 }
 
 // sourceConfig is the path of the configuration of MariaDB and MySQL.

@@ -44,10 +44,7 @@ func StartBouncer(ctx context.Context, o BouncerOptions) (*Bouncer, error) {
 		},
 		stop: syscall.SIGTERM, // at once
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &Bouncer{s}, nil
+	return &Bouncer{s}, err
 }
 
 // bouncerConfig is the path of the configuration.

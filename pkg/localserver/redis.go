@@ -38,10 +38,7 @@ func StartRedis(ctx context.Context, o Options) (*Redis, error) {
 		},
 		stop: syscall.SIGTERM,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &Redis{s}, nil
+	return &Redis{s}, err
 }
 
 // redisConfig is the path of the configuration.

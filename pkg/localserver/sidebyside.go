@@ -58,8 +58,7 @@ func (b SideBySide) Root() (string, error) {
 	if len(folders) == 0 {
 		return "", fmt.Errorf("no %s of Debian's next release (%s) in %s: `make servers` fetches it", b.Name, b.Package, cache)
 	}
-	slices.SortFunc(folders, func(a, c string) int { return cmp.Compare(unpackedAt(a), unpackedAt(c)) })
-	return folders[len(folders)-1], nil
+	return slices.MaxFunc(folders, func(a, c string) int { return cmp.Compare(unpackedAt(a), unpackedAt(c)) }), nil
 }
 
 // unpackedAt is when a folder was made, in nanoseconds since 1970.
@@ -157,11 +156,11 @@ Acquire::Retries "3";`, work)
 	return filepath.Glob(filepath.Join(work, "archives", "*.deb"))
 }
 
-// run runs a program of the system to its end; the error has its last words.
+// run runs a program of the system to its end, in this process's environment unless env is one; the error has its last words.
 func run(ctx context.Context, progress io.Writer, env []string, name string, args ...string) error {
 	last := &tail{}
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = env
+	cmd.Env, cmd.Stdin = env, os.Stdin // sudo may ask for a password
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(progress, last), io.MultiWriter(progress, last)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s %s failed (%w): %s", name, strings.Join(args, " "), err, last)

@@ -35,10 +35,7 @@ func StartMySQL(ctx context.Context, o Options) (*SourceServer, error) {
 		ready:   func(ctx context.Context, s *Server) error { return (&SourceServer{s, admin}).ready(ctx) },
 		stop:    syscall.SIGTERM,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &SourceServer{s, admin}, nil
+	return &SourceServer{s, admin}, err
 }
 
 // writeMySQLConfig points the server at its own messages and plugins, which are not where the system has them.

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/web"
+	"hub.internal/scripts/standin"
 )
 
 //go:embed pages/*.html assets
@@ -36,27 +36,11 @@ type pages struct {
 
 // newPages are the list of mails, one mail with its parts, and its source as it came.
 func newPages(dir string, logger *slog.Logger) (http.Handler, error) {
-	site, err := web.New(web.Options{Service: "mailsink", Files: embedded, Logger: logger})
-	if err != nil {
-		return nil, err
-	}
-	p := pages{dir, site}
-	mux := http.NewServeMux()
-	mux.Handle("GET /assets/mailsink/", site.Assets())
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	for pattern, page := range map[string]web.Handler{"GET /{$}": p.list, "GET /mail/{file}": p.mail, "GET /mail/{file}/html": p.html,
-		"GET /mail/{file}/download": p.download} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			web.Secure(w.Header())
-			// Cookies belong to a machine, whatever the port: those of a console here are not ours.
-			r.Header.Del("Cookie")
-			r = r.WithContext(caller.With(r.Context(), caller.Caller{}))
-			if err := page(w, r); err != nil {
-				site.Fail(w, r, err)
-			}
-		})
-	}
-	return mux, nil
+	return standin.Pages("mailsink", embedded, logger, func(site *web.Site) map[string]web.Handler {
+		p := pages{dir, site}
+		return map[string]web.Handler{"GET /{$}": p.list, "GET /mail/{file}": p.mail, "GET /mail/{file}/html": p.html,
+			"GET /mail/{file}/download": p.download}
+	})
 }
 
 // line is a mail in the list.

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
+
+	"hub.internal/scripts/program"
 )
 
 // writeBill writes the bill of materials of the program that was built, as CycloneDX 1.6 in JSON, and returns how many components it
@@ -26,7 +28,7 @@ func writeBill(e edition, used map[string]module, path string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	sum, err := digest(e.program())
+	sum, err := program.Digest(e.program())
 	if err != nil {
 		return 0, err
 	}

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"hub.internal/pkg/inventory"
+	"hub.internal/scripts/program"
 )
 
 // trunk is the branch that releases are made of.
@@ -199,7 +200,7 @@ func (r repository) inManifests(service, version string) error {
 
 // reproduces builds the commit elsewhere, with an empty cache, and compares.
 func (r repository) reproduces(ctx context.Context, e edition) error {
-	first, err := digest(e.program())
+	first, err := program.Digest(e.program())
 	if err != nil {
 		return err
 	}
@@ -235,5 +236,5 @@ func (r repository) rebuild(ctx context.Context, e edition, commit string) (stri
 	if err := e.build(ctx, path); err != nil {
 		return "", err
 	}
-	return digest(path)
+	return program.Digest(path)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"hub.internal/pkg/localserver"
@@ -17,14 +18,7 @@ var outputs = []string{
 }
 
 // isOutput tells whether dev.env holds the variable.
-func isOutput(name string) bool {
-	for _, o := range outputs {
-		if o == name {
-			return true
-		}
-	}
-	return false
-}
+func isOutput(name string) bool { return slices.Contains(outputs, name) }
 
 // devEnv are the values of dev.env that this checkout has; what belongs to services that
 // are not there is left out.

@@ -113,6 +113,14 @@ func openLog(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
+// newLog opens a log that begins anew, in a checkout that may have no .hub yet.
+func newLog(l layout, name string) (*os.File, error) {
+	if err := l.make(); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(l.log(name), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+}
+
 // lastLines is the end of a log, indented, for an error message.
 func lastLines(path string, n int) string {
 	f, err := os.Open(path)

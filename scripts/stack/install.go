@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"hub.internal/pkg/localserver"
@@ -16,10 +15,7 @@ func installServers(ctx context.Context, l layout, p progress, also ...string) e
 	if len(missing) == 0 {
 		return nil
 	}
-	if err := l.make(); err != nil {
-		return err
-	}
-	log, err := os.OpenFile(l.log("install"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	log, err := newLog(l, "install")
 	if err != nil {
 		return err
 	}
@@ -39,10 +35,7 @@ func fetchBeside(ctx context.Context, l layout, p progress) error {
 		if _, err := b.Root(); err == nil {
 			continue
 		}
-		if err := l.make(); err != nil {
-			return err
-		}
-		log, err := os.OpenFile(l.log("install-"+b.Package), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+		log, err := newLog(l, "install-"+b.Package)
 		if err != nil {
 			return err
 		}

@@ -72,14 +72,14 @@ func installObservers(ctx context.Context, l layout, p progress) (map[string]str
 
 // build builds into a file beside path first: one that was interrupted is no program.
 func (o observer) build(ctx context.Context, l layout, path string) error {
-	if err := errors.Join(l.make(), os.MkdirAll(filepath.Dir(path), 0o755)); err != nil {
-		return err
-	}
-	log, err := os.OpenFile(l.log("build-"+o.name), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	log, err := newLog(l, "build-"+o.name)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
 	partly := path + ".part-" + strconv.Itoa(os.Getpid())
 	defer os.Remove(partly) // fails after the rename, as it should
 	args := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, o.args, []string{"-o", partly, o.pkg})
@@ -108,7 +108,7 @@ func observerSpecs(e environment) []serviceSpec {
 	var specs []serviceSpec
 	run := func(name string, env map[string]string, args ...string) {
 		if path := e.observers[name]; path != "" {
-			specs = append(specs, serviceSpec{Name: name, Path: path, Args: args, Env: localstack.Environ(env), Layer: layerServers, Grace: grace})
+			specs = append(specs, serviceSpec{Name: name, Path: path, Args: args, Env: localstack.Environ(env), Layer: layerServers})
 		}
 	}
 	host, port, _ := strings.Cut(e.state.addr(otelcol+"-metrics"), ":")

@@ -28,8 +28,7 @@ type serviceSpec struct {
 	Digest string // of the program's file: another build restarts the service
 	Args   []string
 	Env    []string
-	Layer  int           // lower layers stop first
-	Grace  time.Duration // to stop in
+	Layer  int // lower layers stop first
 }
 
 // key is equal for specs that need no restart.

@@ -40,7 +40,7 @@ func startServer(ctx context.Context, spec serverSpec, o localserver.Options) (p
 	case "mariadb":
 		var s *localserver.MariaDB
 		if s, err = localserver.StartMariaDB(ctx, o); err == nil {
-			admin, err = s.AdminDSN()
+			admin = s.AdminDSN()
 		}
 		return s, admin, err
 	case "postgres":

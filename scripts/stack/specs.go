@@ -6,6 +6,7 @@ import (
 	"hub.internal/pkg/inventory"
 	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/localstack"
+	"hub.internal/scripts/program"
 )
 
 // portNames is everything that listens, in the order of deploy/services.json.
@@ -62,21 +63,21 @@ func serviceSpecs(e environment) (specs []serviceSpec, err error) {
 		return nil, err
 	}
 	for _, s := range append(observerSpecs(e), simulators(e)...) {
-		if s.Digest, err = fileDigest(s.Path); err != nil {
+		if s.Digest, err = program.Digest(s.Path); err != nil {
 			return nil, err
 		}
 		specs = append(specs, s)
 	}
 	stack := e.stack()
 	for _, s := range e.services {
-		digest, err := fileDigest(e.layout.bin(s.Name))
+		digest, err := program.Digest(e.layout.bin(s.Name))
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range e.instances(s) {
 			specs = append(specs, serviceSpec{
 				Name: name, Path: e.layout.bin(s.Name), Digest: digest, Args: []string{"serve"},
-				Env: localstack.Environ(stack.Settings(s, name)), Layer: layerOf(s), Grace: grace,
+				Env: localstack.Environ(stack.Settings(s, name)), Layer: layerOf(s),
 			})
 		}
 	}
@@ -95,7 +96,7 @@ func (e environment) instances(s service) []string {
 // simulators are the programs that stand in for the world. They stop after those who may be calling them.
 func simulators(e environment) []serviceSpec {
 	of := func(name string, env map[string]string, args ...string) serviceSpec {
-		return serviceSpec{Name: name, Path: e.layout.bin(name), Layer: layerServers, Grace: grace, Env: localstack.Environ(env), Args: args}
+		return serviceSpec{Name: name, Path: e.layout.bin(name), Layer: layerServers, Env: localstack.Environ(env), Args: args}
 	}
 	list := []serviceSpec{of(mailSink, nil, "--smtp", e.state.addr(mailSink+"-smtp"), "--web", e.state.addr(mailSink+"-web"),
 		"--dir", e.layout.mail())}

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/localserver"
@@ -101,24 +103,9 @@ func (s *state) choosePorts(names []string, free func(int) bool) error {
 
 // addPorts gives ports to names that have none yet, while the others run.
 func (s *state) addPorts(names []string) error {
-	ours := map[int]bool{}
-	for _, p := range s.Ports {
-		ours[p] = true
-	}
-	fresh := &state{Ports: map[string]int{}}
-	var without []string
-	for _, name := range names {
-		if s.Ports[name] == 0 {
-			without = append(without, name)
-		}
-	}
-	if err := fresh.choosePorts(without, func(p int) bool { return !ours[p] && localserver.PortFree(p) }); err != nil {
-		return err
-	}
-	for name, p := range fresh.Ports {
-		s.Ports[name] = p
-	}
-	return nil
+	ours := slices.Collect(maps.Values(s.Ports))
+	fresh := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return s.Ports[name] != 0 })
+	return s.choosePorts(fresh, func(p int) bool { return !slices.Contains(ours, p) && localserver.PortFree(p) })
 }
 
 // addr is host:port of the listener with this name, on this machine's own address.

@@ -3,15 +3,16 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
 	"time"
+
+	"hub.internal/scripts/program"
 )
 
 // supervisor keeps the programs of the plan running.
@@ -35,7 +36,7 @@ func supervise(ctx context.Context, l layout, hangup <-chan os.Signal, logTo io.
 	if err != nil {
 		return err
 	}
-	digest, err := fileDigest(self)
+	digest, err := program.Digest(self)
 	if err != nil {
 		return err
 	}
@@ -125,11 +126,7 @@ func (s *supervisor) startAndWait(ctx context.Context, units []*unit) {
 
 // stopAll stops everything, in the order of the layers.
 func (s *supervisor) stopAll() {
-	all := make([]*unit, 0, len(s.units))
-	for _, u := range s.units {
-		all = append(all, u)
-	}
-	s.stop(all)
+	s.stop(slices.Collect(maps.Values(s.units)))
 }
 
 // stop ends units layer by layer, those of one layer at the same time.
@@ -157,31 +154,16 @@ const (
 	layerServers
 )
 
-// service is a unit of one of Hub's programs, and server one of a database or Consul.
+// service is a unit of one of Hub's programs.
 func (s *supervisor) service(spec serviceSpec) *unit {
 	return &unit{
-		name: spec.Name, key: key(spec), layer: spec.Layer, grace: spec.Grace,
-		start: serviceStarter(s.layout, spec), board: s.board, log: s.log,
+		name: spec.Name, key: key(spec), layer: spec.Layer, start: serviceStarter(s.layout, spec), board: s.board, log: s.log,
 	}
 }
 
+// server is a unit of a database, of Redis or of Consul.
 func (s *supervisor) server(spec serverSpec) *unit {
 	return &unit{
-		name: spec.Name, key: key(spec), layer: layerServers, grace: 30 * time.Second,
-		start: serverStarter(s.layout, spec), board: s.board, log: s.log,
+		name: spec.Name, key: key(spec), layer: layerServers, start: serverStarter(s.layout, spec), board: s.board, log: s.log,
 	}
-}
-
-// fileDigest tells builds of a program apart.
-func fileDigest(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }

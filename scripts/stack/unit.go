@@ -21,9 +21,8 @@ type starter func(context.Context) (program running, admin string, err error)
 // its end and starts it again, until the unit is stopped.
 type unit struct {
 	name  string
-	key   string        // what it was made from
-	layer int           // lower layers stop first
-	grace time.Duration // to stop in
+	key   string // what it was made from
+	layer int    // lower layers stop first
 	start starter
 
 	board     *statusWriter
@@ -102,9 +101,9 @@ func (u *unit) watch(ctx context.Context, program running) error {
 		return program.Err()
 	case <-ctx.Done():
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.grace)
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	if err := program.Stop(grace); err != nil {
+	if err := program.Stop(limited); err != nil {
 		u.log.Warn("stopped by force", "name", u.name, "because", err)
 	} else {
 		u.log.Info("stopped", "name", u.name)

@@ -11,6 +11,7 @@ import (
 
 	"hub.internal/pkg/inventory"
 	"hub.internal/pkg/localserver"
+	"hub.internal/scripts/program"
 )
 
 // upOptions are what variables of the caller choose.
@@ -139,7 +140,7 @@ func prepareSupervisor(ctx context.Context, c control, e environment, p progress
 		return err
 	}
 	if pid != 0 {
-		digest, err := fileDigest(e.layout.bin("stack"))
+		digest, err := program.Digest(e.layout.bin("stack"))
 		if err != nil {
 			return err
 		}

@@ -59,6 +59,7 @@ type server interface {
 
 // shared is a server that starts at its first use.
 type shared[S server] struct {
+	// name is the beginning of its directory's name.
 	name  string
 	start func(context.Context, localserver.Options) (S, error)
 
@@ -222,6 +223,8 @@ func NewConsul(t testing.TB) *localserver.Consul {
 	return startOwn(t, "consul", localserver.StartConsul)
 }
 
+// needConsul skips the test where scripts/consul has not built the agent: it takes minutes, and most machines have
+// none.
 func needConsul(t testing.TB) {
 	t.Helper()
 	if _, err := localserver.ConsulPath(); err != nil {

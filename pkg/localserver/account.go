@@ -16,6 +16,7 @@ import (
 // account is the operating system user a server runs as. The zero value means "as this
 // process", which is the case unless the process is root.
 type account struct {
+	// other tells that it is another one than this process', which uid and gid then name.
 	uid, gid uint32
 	other    bool
 }
@@ -49,6 +50,7 @@ func (a account) apply(cmd *exec.Cmd) {
 }
 
 // own makes dir and gives it, with all it holds, to the account.
+// A directory that is the account's already is not walked: it may hold a whole database.
 func (a account) own(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

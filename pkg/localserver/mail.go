@@ -33,6 +33,7 @@ type Mail struct {
 }
 
 // MailFiles lists the kept messages of a directory, oldest first.
+// Their names begin with the time at which they were taken, so the order of names is that of time.
 func MailFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

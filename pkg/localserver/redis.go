@@ -53,6 +53,7 @@ func prepareRedis(_ context.Context, s *Server) error {
 	config := fmt.Sprintf("bind 127.0.0.1\nport %d\nunixsocket %q\nunixsocketperm 700\ndir %q\ndatabases %d\n"+
 		"save \"\"\nappendonly no\ndaemonize no\n",
 		s.port, redisSocket(s), s.dir, RedisDatabases)
+	// A cluster is told by Options.ClusterPort; JoinRedis makes one of such nodes.
 	if s.opts.ClusterPort != 0 {
 		// The nodes find out within half a second that one of them has gone.
 		config += fmt.Sprintf("cluster-enabled yes\ncluster-config-file nodes.conf\ncluster-node-timeout 500\n"+

@@ -66,6 +66,7 @@ type SMTP struct {
 	stopped  chan struct{}
 
 	// keeping is held to keep a message, and to change alive: the server that may.
+	// Sessions that keep a message hold it for reading, so that Kill waits for them.
 	keeping sync.RWMutex
 	alive   *smtp.Server
 }

@@ -50,12 +50,15 @@ func (i *inbox) json(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(append(b, '\n'))
 }
 
+// list is the page of all messages, or of one order's.
 func (p pages) list(w http.ResponseWriter, r *http.Request) error {
 	order := r.URL.Query().Get("order")
 	return p.site.Render(w, r, "list", web.Page{Title: "Notifications", Lead: "What the app was told, newest first.",
 		Data: map[string]any{"Messages": p.inbox.newest(order), "Order": order, "Kept": kept}})
 }
 
+// message is the page of one: what it says, and the bytes that are signed. A number that is not kept any more is
+// E_NOT_FOUND.
 func (p pages) message(w http.ResponseWriter, r *http.Request) error {
 	m, found := p.inbox.find(r.PathValue("number"))
 	if !found {

@@ -15,6 +15,7 @@ type brand struct {
 	homepage    text
 	created     stamp
 
+	// The language of its names, and the theme of its category, which choose the words of its campaigns.
 	lex   *lexicon
 	theme int
 }

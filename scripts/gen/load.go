@@ -61,6 +61,7 @@ func open(ctx context.Context, dsn string) (*loader, error) {
 func (l *loader) close() { l.db.Close() }
 
 // prepare leaves all tables there and empty, or says why not.
+// It changes nothing unless all is well: no table is emptied before each is known to be there.
 func (l *loader) prepare(ctx context.Context, tables []table, force bool) error {
 	there, err := l.strings(ctx, "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()")
 	if err != nil {
@@ -118,6 +119,7 @@ func (l *loader) load(ctx context.Context, t table) error {
 }
 
 // statements makes the table's INSERT statements of about size bytes each, and hands each to send, which must not keep it.
+// A statement has one row at least, and none is split.
 func (t table) statements(size int, send func(*batch) error) error {
 	var b batch
 	row := t.make()

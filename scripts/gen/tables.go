@@ -2,6 +2,7 @@ package main
 
 // table is one table of the source and the way to make its rows.
 type table struct {
+	// The name, and its columns with commas, in the order in which a row has its values.
 	name    string
 	columns string
 	rows    int64

@@ -48,6 +48,7 @@ func run(ctx context.Context, out io.Writer, smtpAddr, webAddr, dir string) erro
 	if err != nil {
 		return err
 	}
+	// The sink stops after the pages, and lets the mails that are being taken end.
 	mails, err := localserver.StartSMTP(localserver.SMTPOptions{Addr: smtpAddr, Dir: dir})
 	if err != nil {
 		return err

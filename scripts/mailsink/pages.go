@@ -49,6 +49,8 @@ type line struct {
 	At time.Time
 }
 
+// list is a page of mails. The next page begins before a name and not at a number, so that mails which come meanwhile
+// move nothing.
 func (p pages) list(w http.ResponseWriter, r *http.Request) error {
 	names, err := localserver.MailFiles(p.dir)
 	if err != nil {
@@ -88,6 +90,7 @@ func at(name string) time.Time {
 }
 
 // open reads a mail, or what can be read of it.
+// A name that leads elsewhere, and one that is not there, is E_NOT_FOUND.
 func (p pages) open(name string) (localserver.Mail, error) {
 	if filepath.Base(name) != name || !strings.HasSuffix(name, localserver.MailSuffix) {
 		return localserver.Mail{}, fault.New(fault.NotFound, "There is no mail %q.", name)
@@ -103,6 +106,7 @@ func (p pages) open(name string) (localserver.Mail, error) {
 	return m, nil
 }
 
+// mail is the page of one mail: its parts, its header and its source.
 func (p pages) mail(w http.ResponseWriter, r *http.Request) error {
 	m, err := p.open(r.PathValue("file"))
 	if err != nil {
@@ -117,6 +121,7 @@ func (p pages) mail(w http.ResponseWriter, r *http.Request) error {
 		Data: map[string]any{"Mail": m, "At": at(m.File), "Head": head, "Source": source}})
 }
 
+// html is the mail's own HTML for a frame. It is shown as it came, in a sandbox without scripts: framePolicy.
 func (p pages) html(w http.ResponseWriter, r *http.Request) error {
 	m, err := p.open(r.PathValue("file"))
 	if err != nil {
@@ -129,6 +134,7 @@ func (p pages) html(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
+// download is the file itself, which mail programs open.
 func (p pages) download(w http.ResponseWriter, r *http.Request) error {
 	m, err := p.open(r.PathValue("file"))
 	if err != nil {

@@ -1,5 +1,8 @@
 package main
 
+// An edition is the one description of a build that all commands share: the flags, the environment and the places of a
+// release, whether it is tagged in the end or only tried.
+
 import (
 	"cmp"
 	"context"
@@ -94,6 +97,7 @@ func (e edition) flags() []string {
 }
 
 // command is the go command in the service's module, alone as in a release: without the workspace, and without cgo.
+// Go's own variables of the caller, such as GOFLAGS, must not change what is released.
 func (e edition) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = e.module()
@@ -143,6 +147,7 @@ func (e edition) layOut(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(out, "etc", "hub", "catalog.json"), catalog, 0o644); err != nil {
 		return err
 	}
+	// Parents come last: a change in a directory is one of its time.
 	modes := []struct {
 		path string
 		mode os.FileMode

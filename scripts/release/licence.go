@@ -1,5 +1,7 @@
 package main
 
+// Licences are read from the files in the module cache and not looked up: what is checked is what is used.
+
 import (
 	"context"
 	"encoding/json"
@@ -23,6 +25,7 @@ var permitted = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "M
 
 // module is a module that a program is made of.
 type module struct {
+	// As go list has them; Dir is the folder with its files, and Main tells a module of the workspace.
 	Path, Version, Dir string
 	Main               bool
 }
@@ -52,9 +55,11 @@ func modules(ctx context.Context, root, service string) (map[string]module, erro
 	}
 }
 
+// LICENSE, LICENCE.md, UNLICENSE, COPYING.txt and the like.
 var licenceFile = regexp.MustCompile(`(?i)^(un)?licen[cs]e([-.].*)?$|^copying([-.].*)?$`)
 
 // licencesOf are the SPDX names of the licences at the root of a module.
+// None is no error here: allowed says what that means.
 func licencesOf(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -70,6 +75,7 @@ func licencesOf(dir string) ([]string, error) {
 			return nil, err
 		}
 		for _, m := range licensecheck.Scan(text).Match {
+			// An address that a text mentions is no licence by itself.
 			if !m.IsURL && !slices.Contains(names, m.ID) {
 				names = append(names, m.ID)
 			}

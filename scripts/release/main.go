@@ -114,6 +114,7 @@ func makeImage(ctx context.Context, e edition, archive string, out, progress io.
 
 // makeBill checks licences, checksums and known vulnerabilities, then writes the bill of materials. A licence that
 // is not permitted, or unknown, is an error.
+// The checks come first, so that no bill is there for a program that may not be released.
 func makeBill(ctx context.Context, e edition, out io.Writer) error {
 	used, err := modules(ctx, e.root, e.service)
 	if err != nil {

@@ -1,5 +1,8 @@
 package main
 
+// dev.env is the contract between the stack and everything that talks to it: people's shells, examples in documents,
+// tests.
+
 import (
 	"slices"
 	"strings"
@@ -52,6 +55,7 @@ func devEnv(e environment) map[string]string {
 
 // shellFile is the values as assignments that a POSIX shell reads. They are exported, so
 // that `. .hub/dev.env` is enough for the programs started from that shell.
+// Values are in single quotes, in which a shell reads nothing: a password may have any character.
 func shellFile(values map[string]string) []byte {
 	var b strings.Builder
 	b.WriteString("# Written by `make up`; for development only. Use: . .hub/dev.env\n")

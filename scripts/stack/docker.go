@@ -11,6 +11,8 @@ import (
 )
 
 // composeUp hands over to Docker Compose.
+// The process becomes docker: its output and exit code are the command's. What docker lacks, such as its engine or the
+// compose plugin, it says itself.
 func composeUp(l layout) error {
 	docker, err := exec.LookPath("docker")
 	if err != nil {

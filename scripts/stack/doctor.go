@@ -16,6 +16,7 @@ import (
 // doctor asks each service's own doctor, with the settings that the stack gives the service, and prints what they say, service by
 // service; they look at the same time.
 func doctor(ctx context.Context, l layout, out io.Writer) error {
+	// The settings are those that the running services were started with, and not what this shell would give them.
 	var p plan
 	if err := readJSON(l.plan(), &p); err != nil {
 		return err
@@ -35,6 +36,7 @@ func doctor(ctx context.Context, l layout, out io.Writer) error {
 			cmd.Stderr = &failure
 			var err error
 			findings[i], err = cmd.Output()
+			// A doctor that cannot even start has found something too.
 			if ill[i] = err != nil; ill[i] && !bytes.Contains(findings[i], []byte("wrong  ")) {
 				said, _, _ := strings.Cut(failure.String(), "\n")
 				findings[i] = fmt.Appendf(findings[i], "wrong  program: %s\n", strings.TrimSuffix(err.Error()+": "+said, ": "))

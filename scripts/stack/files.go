@@ -28,6 +28,7 @@ func writeFile(path string, content []byte, mode os.FileMode) error {
 }
 
 // writeJSON writes a value in the way of writeFile, in a form that people can read.
+// Indented: people read these files when something is wrong.
 func writeJSON(path string, v any, mode os.FileMode) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -152,6 +153,7 @@ func lastLines(path string, n int) string {
 }
 
 // withLog is an error that names a log and shows its last lines.
+// The error can still be unwrapped.
 func withLog(err error, path string) error {
 	return fmt.Errorf("%w; the end of %s:%s", err, path, lastLines(path, 6))
 }

@@ -11,6 +11,7 @@ import (
 // installServers installs the servers that are missing, and what is named beside them; apt's
 // words go to a log.
 func installServers(ctx context.Context, l layout, p progress, also ...string) error {
+	// The usual case: nothing is missing, and nothing is printed.
 	missing := localserver.Missing(also...)
 	if len(missing) == 0 {
 		return nil

@@ -8,6 +8,7 @@ import (
 // plan is what the supervisor is to run. `up` writes it and sends SIGHUP; the supervisor
 // compares it with what runs and changes only what differs.
 type plan struct {
+	// It counts plans from 1; a later one is greater.
 	Generation int64
 	Servers    []serverSpec
 	Services   []serviceSpec

@@ -1,5 +1,8 @@
 package main
 
+// The plan is made here, from the state and the options alone: the same ones make the same plan, and then nothing is
+// restarted.
+
 import (
 	"os"
 
@@ -29,6 +32,7 @@ func portNames(e environment) []string {
 func operations(service string) string { return service + "-ops" }
 
 // serverNames are the servers that this start needs.
+// A source of one's own needs no MariaDB.
 func serverNames(o upOptions) []string {
 	names := []string{"postgres", "redis"}
 	if o.sourceDSN == "" {
@@ -98,6 +102,7 @@ func simulators(e environment) []serviceSpec {
 	of := func(name string, env map[string]string, args ...string) serviceSpec {
 		return serviceSpec{Name: name, Path: e.layout.bin(name), Layer: layerServers, Env: localstack.Environ(env), Args: args}
 	}
+	// The sink is always there; the provider and the receiver only with a service that takes payments.
 	list := []serviceSpec{of(mailSink, nil, "--smtp", e.state.addr(mailSink+"-smtp"), "--web", e.state.addr(mailSink+"-web"),
 		"--dir", e.layout.mail())}
 	if _, ok := e.withProvider(); !ok {

@@ -14,6 +14,7 @@ import (
 
 // state is what has to stay the same from one start to the next.
 type state struct {
+	// Names are the callers': a database role, a keyset, a user.
 	Secrets map[string]string // made at the first use
 	// Signing are the services' signing keys, made at the first use.
 	Signing map[string]signingKey
@@ -74,6 +75,7 @@ const firstPort = 17000
 
 // choosePorts gives each name a port: its last one if that is still free, else the
 // preferred one, else the next free. It is called while nothing of ours runs.
+// It changes s and does not save it.
 func (s *state) choosePorts(names []string, free func(int) bool) error {
 	taken := map[int]string{}
 	for _, name := range names {
@@ -91,6 +93,7 @@ func (s *state) choosePorts(names []string, free func(int) bool) error {
 		if p == 0 {
 			p = firstPort
 		}
+		// The range of a kernel for outgoing connections begins at 32768.
 		for ; taken[p] != "" || !free(p); p++ {
 			if p > 32000 {
 				return fmt.Errorf("no free port for %s", name)

@@ -58,6 +58,7 @@ func (b *statusWriter) applied(generation int64) {
 func (b *statusWriter) change(f func(*status)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	// Most changes leave the processes as they are.
 	before := pidsOf(b.status)
 	f(&b.status)
 	after := pidsOf(b.status)

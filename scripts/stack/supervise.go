@@ -18,9 +18,10 @@ import (
 // supervisor keeps the programs of the plan running.
 type supervisor struct {
 	layout layout
-	board  *statusWriter
-	log    *slog.Logger
-	units  map[string]*unit
+	// What the world is shown, and the units that run, by their names. Only the goroutine of supervise touches units.
+	board *statusWriter
+	log   *slog.Logger
+	units map[string]*unit
 }
 
 // supervise runs till ctx ends and then stops everything in order. A value on hangup makes
@@ -99,7 +100,9 @@ func (s *supervisor) apply(ctx context.Context) {
 			obsolete = append(obsolete, u)
 		}
 	}
+	// Stopped first: a changed program needs its port again.
 	s.stop(obsolete)
+	// A server that fails to start is tried again and holds up nobody: services say themselves what they miss.
 	s.startAndWait(ctx, servers)
 	s.startAndWait(ctx, services)
 	if ctx.Err() == nil {

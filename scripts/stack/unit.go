@@ -33,6 +33,7 @@ type unit struct {
 }
 
 const (
+	// A program that ended once is back at once; one that ends again and again takes no machine.
 	firstPause = 20 * time.Millisecond
 	longPause  = 900 * time.Millisecond // a crashed program is back within a second
 	// steady is how long a program has to run for its next crash to count as the first.
@@ -50,6 +51,7 @@ func (u *unit) launch() {
 }
 
 // stop ends the program and the goroutine, and waits for both.
+// It may take as long as grace.
 func (u *unit) stop() {
 	u.cancel()
 	<-u.ended
@@ -101,6 +103,7 @@ func (u *unit) watch(ctx context.Context, program running) error {
 		return program.Err()
 	case <-ctx.Done():
 	}
+	// The unit's own context has ended, and the program still gets its time.
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	if err := program.Stop(limited); err != nil {

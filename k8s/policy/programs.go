@@ -50,12 +50,14 @@ func container(d *appsv1.Deployment, name string) *corev1.Container {
 
 // variable is one of a container's environment.
 type variable struct {
+	// A value that comes from elsewhere is empty here.
 	name, value string
 	// from is set when the value comes from the pod, a ConfigMap or a Secret.
 	from *corev1.EnvVarSource
 }
 
 // environment is what a container has, the image's part included; a later one wins.
+// The order is Kubernetes' own: the image, then envFrom, then env.
 func (r *review) environment(c *corev1.Container) []variable {
 	var all []variable
 	set := func(v variable) {

@@ -77,6 +77,7 @@ func mounted(d *appsv1.Deployment, volume, key string) string {
 }
 
 // file is a secret that a container reads.
+// The setting without _FILE, the Secret that is mounted where it points to, and the key in it.
 type file struct{ setting, secret, key string }
 
 // files are those that a container is told of; one that no Secret holds has none.

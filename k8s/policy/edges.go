@@ -215,6 +215,7 @@ func internet(r *review) {
 }
 
 // stored judges the stores' own side, where they are among the manifests.
+// A store is known by the port that its container opens.
 func stored(r *review) {
 	for _, store := range r.StatefulSets {
 		var need string

@@ -118,6 +118,7 @@ func reaches(peers []networkingv1.NetworkPolicyPeer, namespace string, e endpoin
 }
 
 // within tells whether an address lies in a block and in none of its exceptions.
+// An exception that is no network excepts nothing; the server refuses it.
 func within(b *networkingv1.IPBlock, addr netip.Addr) bool {
 	contains := func(cidr string) bool {
 		prefix, err := netip.ParsePrefix(cidr)

@@ -105,6 +105,7 @@ func (r *review) require(so bool, format string, args ...any) {
 }
 
 // each calls for each of Hub's services that is there.
+// A Deployment that is none of Hub's services is a violation.
 func (r *review) each(judge func(*appsv1.Deployment, inventory.Service)) {
 	for _, d := range r.Deployments {
 		s, err := r.programs.Services.Find(d.Name)

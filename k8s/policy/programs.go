@@ -86,6 +86,7 @@ func (r *review) environment(c *corev1.Container) []variable {
 }
 
 // value is what a service is told of a setting, or the program's default.
+// told is false where it is the default.
 func (r *review) value(d *appsv1.Deployment, name string) (value string, told bool) {
 	if c := container(d, "service"); c != nil {
 		for _, v := range r.environment(c) {

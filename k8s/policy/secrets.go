@@ -58,6 +58,7 @@ func noSecrets(r *review) {
 }
 
 // mounted is the Secret that a volume mounts for a service, or none.
+// The key tells which one of several Secrets in a projected volume is meant.
 func mounted(d *appsv1.Deployment, volume, key string) string {
 	for _, v := range d.Spec.Template.Spec.Volumes {
 		switch {

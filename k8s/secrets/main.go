@@ -75,6 +75,7 @@ func draw(services inventory.Inventory) (secrets, error) {
 }
 
 // give adds what a need of the service takes.
+// A need without a secret adds nothing.
 func give(data map[string]string, s inventory.Service, need, password string) error {
 	switch need {
 	case inventory.Store:

@@ -63,6 +63,7 @@ type shared[S server] struct {
 	name  string
 	start func(context.Context, localserver.Options) (S, error)
 
+	// What get has found out: the server, or why there is none.
 	once   sync.Once
 	server S
 	err    error

@@ -20,6 +20,7 @@ var redisDatabases atomic.Int64
 // RedisURL is the URL of an empty logical database that no other test of this binary uses.
 // Publish/subscribe knows no databases: its channels are shared, so a test of it takes
 // NewRedis or channel names of its own.
+// It is emptied when the test ends.
 func RedisURL(t testing.TB) string {
 	t.Helper()
 	r := Redis(t)

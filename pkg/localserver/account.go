@@ -43,6 +43,7 @@ func pickAccount(users []string) (account, error) {
 }
 
 // apply makes cmd run as the account.
+// A child of root gives up root before it runs.
 func (a account) apply(cmd *exec.Cmd) {
 	if a.other {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.uid, Gid: a.gid}}
@@ -86,6 +87,7 @@ func (a account) test(what, path string) bool {
 }
 
 // home makes dir the account's own and returns the real path of the directory to use.
+// It is the caller's path, or a link there to where the data had to go.
 func home(dir string, who account) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

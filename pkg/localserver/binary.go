@@ -11,6 +11,7 @@ import (
 )
 
 // find locates a program on the PATH or in the directories that distributions keep off it.
+// The first name that is found counts: distributions call one program by several.
 func find(names ...string) (string, error) {
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
@@ -33,6 +34,7 @@ func executable(path string) bool {
 
 // postgresPrograms is the directory of PostgreSQL's server programs: those of the version
 // that made the data directory, else the newest.
+// Debian keeps each version in a folder of its own, which is on no PATH.
 func postgresPrograms(dataVersion string) (string, error) {
 	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is valid
 	version := func(dir string) int {

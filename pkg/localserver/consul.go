@@ -53,6 +53,7 @@ func consulCommand(s *Server) ([]string, error) {
 	if executable(consulCopy(s)) {
 		program = consulCopy(s)
 	}
+	// Consul wants ports for its own protocols, which nobody here speaks.
 	server, err := FreePort()
 	if err != nil {
 		return nil, err

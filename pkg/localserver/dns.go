@@ -51,6 +51,7 @@ func zoneOf(records []SRV) string {
 }
 
 // Say replaces the records, by another start.
+// The port stays the same. Whoever asks meanwhile gets no answer.
 func (d *DNS) Say(ctx context.Context, records ...SRV) error {
 	d.Kill()
 	d.flavor.prepare = func(_ context.Context, s *Server) error { return writeFile(dnsConfig(s), zoneOf(records), s.who) }

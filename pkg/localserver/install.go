@@ -67,6 +67,7 @@ func Install(ctx context.Context, progress io.Writer, also ...string) error {
 	if err != nil {
 		return fmt.Errorf("missing programs: install %s with this system's package manager (apt-get is not here)", list)
 	}
+	// No question is asked, and another apt that runs is waited for, five minutes at most.
 	prefix := []string{"env", "DEBIAN_FRONTEND=noninteractive", apt, "-o", "DPkg::Lock::Timeout=300", "-q"}
 	if os.Geteuid() != 0 {
 		if _, err := exec.LookPath("sudo"); err != nil {

@@ -139,6 +139,7 @@ func administrator() (string, error) {
 
 // Copy lets the server copy all that another one does from now on, and start again with it after a restart.
 // Both have a ServerID.
+// It is replication by GTID; a server that has been away catches up by itself.
 func (m *MariaDB) Copy(ctx context.Context, from *MariaDB) error {
 	primary, err := from.Admin()
 	if err != nil {

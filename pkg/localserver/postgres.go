@@ -66,6 +66,7 @@ func preparePostgres(ctx context.Context, s *Server) error {
 }
 
 // postgresCommand runs the version of PostgreSQL that made the data: another one refuses them.
+// Connections are bounded far above what a stack opens.
 func postgresCommand(s *Server) ([]string, error) {
 	version, err := os.ReadFile(filepath.Join(postgresData(s), "PG_VERSION"))
 	if err != nil {

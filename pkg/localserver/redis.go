@@ -33,7 +33,7 @@ func StartRedis(ctx context.Context, o Options) (*Redis, error) {
 		// Over the socket: on the TCP port another server might answer while ours is
 		// about to find it taken.
 		ready: func(ctx context.Context, s *Server) error {
-			_, err := talk(ctx, "unix", redisSocket(s), (&Redis{s}).login(), "PING")
+			_, err := sendInline(ctx, "unix", redisSocket(s), (&Redis{s}).login(), "PING")
 			return err
 		},
 		stop: syscall.SIGTERM,
@@ -106,13 +106,13 @@ func (r *Redis) login() *url.Userinfo {
 
 // Do sends inline commands, as PING, FLUSHDB or PUBLISH, for whoever may do everything. Package redis is for programs.
 func (r *Redis) Do(ctx context.Context, commands ...string) error {
-	_, err := talk(ctx, "tcp", r.Addr(), r.login(), commands...)
+	_, err := sendInline(ctx, "tcp", r.Addr(), r.login(), commands...)
 	return err
 }
 
 // Ask sends one inline command as Do does and returns its answer: a status, an integer or a text.
 func (r *Redis) Ask(ctx context.Context, command string) (string, error) {
-	return talk(ctx, "tcp", r.Addr(), r.login(), command)
+	return sendInline(ctx, "tcp", r.Addr(), r.login(), command)
 }
 
 // AskRedis is Ask for the user of a connection URL.
@@ -121,11 +121,13 @@ func AskRedis(ctx context.Context, userURL, command string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return talk(ctx, "tcp", u.Host, u.User, command)
+	return sendInline(ctx, "tcp", u.Host, u.User, command)
 }
 
-// talk logs in, sends inline commands one after the other and returns the last answer; of a list its length alone.
-func talk(ctx context.Context, network, addr string, login *url.Userinfo, commands ...string) (answer string, err error) {
+// sendInline logs in, sends inline commands one after the other and returns the last answer; of a list its length alone.
+// It is enough for tests and for readiness: one command after another on a connection of its own, five seconds for
+// all.
+func sendInline(ctx context.Context, network, addr string, login *url.Userinfo, commands ...string) (answer string, err error) {
 	if password, _ := login.Password(); password != "" {
 		commands = append([]string{strings.Join(strings.Fields("AUTH "+login.Username()+" "+password), " ")}, commands...)
 	}

@@ -69,6 +69,8 @@ type Options struct {
 // Start begins another process and must not run at the same time as any other method;
 // the others may be called from several goroutines.
 type Server struct {
+	// What does not change while the server is there: its kind by name, the options, the user that it runs as, its
+	// directories and its port.
 	name     string
 	opts     Options
 	who      account
@@ -179,7 +181,7 @@ func (s *Server) program(last syscall.Signal, argv []string) Program {
 			"HOME=" + s.dir, "TMPDIR=" + os.TempDir(), "LC_ALL=C.UTF-8", "TZ=UTC",
 		},
 		// When this process is killed the server still gets to end in an orderly way.
-		LastSignal: last, StopSignal: last, as: s.who,
+		as: s.who, end: last,
 	}
 }
 

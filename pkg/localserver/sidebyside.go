@@ -70,23 +70,25 @@ func unpackedAt(folder string) int64 {
 	return info.ModTime().UnixNano()
 }
 
-// command is the server's program under its own loader, which finds its own libraries.
-func (b SideBySide) command(root string) ([]string, error) {
+// command is the server's program under its own loader, which finds its own libraries, and the folder that all lie in.
+func (b SideBySide) command() (root string, argv []string, err error) {
+	if root, err = b.Root(); err != nil {
+		return "", nil, err
+	}
 	loaders, _ := filepath.Glob(filepath.Join(root, "usr", "lib*", "ld-linux-*.so.*")) // the patterns are valid
 	libraries, _ := filepath.Glob(filepath.Join(root, "usr", "lib", "*-linux-gnu"))
 	if len(loaders) == 0 || len(libraries) == 0 {
-		return nil, fmt.Errorf("%s has no loader of its own: remove the folder, and fetch it anew with `make servers`", root)
+		return "", nil, fmt.Errorf("%s has no loader of its own: remove the folder, and fetch it anew with `make servers`", root)
 	}
 	path := libraries[0] + ":" + filepath.Join(libraries[0], "systemd")
-	return []string{loaders[0], "--library-path", path, filepath.Join(root, b.program)}, nil
+	return root, []string{loaders[0], "--library-path", path, filepath.Join(root, b.program)}, nil
 }
 
-// Fetch downloads the server with its libraries from the mirror that this machine's own sources name, and unpacks it, unless
-// one is there. It needs no rights. Progress goes to progress.
+// Fetch downloads the server with its libraries from the mirror that this machine's own sources name, and unpacks it beside
+// those that are there. It needs no rights. Progress goes to progress.
+// apt checks the signatures of what it downloads by the mirror's own key; nothing is installed, and no script of a
+// package runs.
 func (b SideBySide) Fetch(ctx context.Context, progress io.Writer) error {
-	if _, err := b.Root(); err == nil {
-		return nil
-	}
 	source, err := debianSource("/etc/apt")
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ const (
 )
 
 // Source is a database of the source server with its two users.
+// The rights are those of production: Hub never gets more than SELECT on the marketplace's data.
 type Source struct {
 	// A name may hold any character: it is quoted.
 	Database string

@@ -44,6 +44,7 @@ func (s *SourceServer) DropSource(ctx context.Context, source Source) error {
 }
 
 // DSN is a data source name for go-sql-driver, over TCP.
+// The driver's other options are its defaults.
 func (s *SourceServer) DSN(user, password, db string) string {
 	c := mysql.NewConfig()
 	c.User, c.Passwd, c.Net, c.Addr, c.DBName = user, password, "tcp", s.Addr(), db

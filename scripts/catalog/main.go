@@ -105,6 +105,7 @@ func ruleObject() ([]byte, error) {
 }
 
 // manifests asks each service behind the edge for its manifest: the edge merges them and has none.
+// They come sorted by name, so that the catalog does not depend on the order of the list.
 func manifests(services inventory.Inventory) ([]tool.Manifest, error) {
 	var out []tool.Manifest
 	for _, s := range services {

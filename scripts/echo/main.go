@@ -21,6 +21,7 @@ func main() { program.Main(command()) }
 
 // command is the program's command line.
 func command() *cobra.Command {
+	// The secret is in a file: an argument could be read by every user of the machine.
 	var addr, secretFile string
 	c := &cobra.Command{
 		Use: "echo", Short: "Take notifications, verify their signature, and show them", Args: cobra.NoArgs,

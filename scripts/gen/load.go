@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -34,13 +35,7 @@ func open(ctx context.Context, dsn string) (*loader, error) {
 	if cfg.Params == nil {
 		cfg.Params = map[string]string{}
 	}
-	for name, value := range map[string]string{
-		"autocommit": "1",
-		"sql_mode":   "'STRICT_ALL_TABLES'",
-		"time_zone":  "'+00:00'",
-	} {
-		cfg.Params[name] = value
-	}
+	maps.Copy(cfg.Params, map[string]string{"autocommit": "1", "sql_mode": "'STRICT_ALL_TABLES'", "time_zone": "'+00:00'"})
 	l := &loader{config: cfg, batchBytes: 1 << 20}
 	connector, err := mysql.NewConnector(cfg)
 	if err != nil {
@@ -48,6 +43,7 @@ func open(ctx context.Context, dsn string) (*loader, error) {
 	}
 	l.db = sql.OpenDB(connector)
 	l.db.SetMaxOpenConns(1)
+	// A statement that is longer than the server takes would break the connection.
 	var packet int
 	if err := l.db.QueryRowContext(ctx, "SELECT @@max_allowed_packet").Scan(&packet); err != nil {
 		l.db.Close()

@@ -34,6 +34,7 @@ func main() { program.Main(command()) }
 
 // options are what the command line says.
 type options struct {
+	// The flags by their names.
 	dsn   string
 	scale float64
 	seed  uint64

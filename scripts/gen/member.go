@@ -4,6 +4,7 @@ import "strconv"
 
 // member is a row of table member: a consumer, whom Hub never writes to.
 type member struct {
+	// consent is the consent to marketing, which nobody has given.
 	id              int64
 	nickname, email string
 	country         string
@@ -42,6 +43,7 @@ func (p *plan) member(id int64) member {
 // trapEmail makes a handful of members people who are a partner's contact as well,
 // under the same address. Members may not be written to, so neither may these.
 func (p *plan) trapEmail(id int64) (string, bool) {
+	// One in about ten thousand, and the eleventh first: the least scale has one, too.
 	const every, firstTrap = 9973, 11
 	if id%every != firstTrap {
 		return "", false

@@ -50,11 +50,13 @@ func (r partner) values() []any {
 // the rules of who may be written to; partners take them in turn, so that every case
 // exists at every scale and seed.
 type situation struct {
+	// What the case is, for tests and readers, and the contacts in the order of their ids.
 	about  string
 	admins []contact
 }
 
 type contact struct {
+	// Only a contact that is verified and READY may be written to.
 	verified bool
 	status   string
 	login    login

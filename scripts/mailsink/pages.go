@@ -30,6 +30,7 @@ const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img
 
 // pages shows the mails of a directory.
 type pages struct {
+	// Where the mails are, as the SMTP side has kept them.
 	dir  string
 	site *web.Site
 }
@@ -44,6 +45,7 @@ func newPages(dir string, logger *slog.Logger) (http.Handler, error) {
 }
 
 // line is a mail in the list.
+// At is when it was taken.
 type line struct {
 	localserver.Mail
 	At time.Time

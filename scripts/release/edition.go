@@ -37,6 +37,7 @@ type edition struct {
 }
 
 // goVersion is the Go that a release is built with, as deploy/Dockerfile has it.
+// A release is built with this one also where another Go is installed: the go command fetches it.
 func goVersion(root string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(root, "deploy", "Dockerfile"))
 	if err != nil {

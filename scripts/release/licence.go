@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -55,7 +56,7 @@ func modules(ctx context.Context, root, service string) (map[string]module, erro
 	}
 }
 
-// LICENSE, LICENCE.md, UNLICENSE, COPYING.txt and the like.
+// LICENSE, LICENCE-MIT, UNLICENSE, COPYING and the like.
 var licenceFile = regexp.MustCompile(`(?i)^(un)?licen[cs]e([-.].*)?$|^copying([-.].*)?$`)
 
 // licencesOf are the SPDX names of the licences at the root of a module.
@@ -110,12 +111,7 @@ func allowed(used map[string]module) error {
 
 // sorted lists modules by their paths, so that messages come in a fixed order.
 func sorted(used map[string]module) []module {
-	list := make([]module, 0, len(used))
-	for _, m := range used {
-		list = append(list, m)
-	}
-	slices.SortFunc(list, func(a, b module) int { return strings.Compare(a.Path, b.Path) })
-	return list
+	return slices.SortedFunc(maps.Values(used), func(a, b module) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // licences checks all services and the client.

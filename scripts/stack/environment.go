@@ -157,7 +157,7 @@ func (e environment) gatewayURL() string {
 // mailURL is the page of the mail sink.
 func (e environment) mailURL() string { return "http://" + e.state.addr(mailSink+"-web") }
 
-// environMap is os.Environ as a map.
+// environMap is os.Environ as a map: of a name that is there twice, the last value counts, as for a program.
 func environMap(list []string) map[string]string {
 	m := map[string]string{}
 	for _, v := range list {

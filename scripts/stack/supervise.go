@@ -19,9 +19,9 @@ import (
 type supervisor struct {
 	layout layout
 	// What the world is shown, and the units that run, by their names. Only the goroutine of supervise touches units.
-	board *statusWriter
-	log   *slog.Logger
-	units map[string]*unit
+	status *statusWriter
+	log    *slog.Logger
+	units  map[string]*unit
 }
 
 // supervise runs till ctx ends and then stops everything in order. A value on hangup makes
@@ -42,7 +42,7 @@ func supervise(ctx context.Context, l layout, hangup <-chan os.Signal, logTo io.
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(logTo, nil))
-	s := &supervisor{layout: l, board: newStatusWriter(l, log, os.Getpid(), digest), log: log, units: map[string]*unit{}}
+	s := &supervisor{layout: l, status: newStatusWriter(l, log, os.Getpid(), digest), log: log, units: map[string]*unit{}}
 	log.Info("supervisor started", "pid", os.Getpid())
 	for {
 		s.apply(ctx)
@@ -83,7 +83,7 @@ func (s *supervisor) apply(ctx context.Context) {
 		s.log.Error("the plan cannot be read; what runs goes on", "error", err)
 		return
 	}
-	s.board.seen(p.Generation)
+	s.status.seen(p.Generation)
 	var servers, services []*unit
 	wanted := map[string]string{}
 	for _, spec := range p.Servers {
@@ -106,7 +106,7 @@ func (s *supervisor) apply(ctx context.Context) {
 	s.startAndWait(ctx, servers)
 	s.startAndWait(ctx, services)
 	if ctx.Err() == nil {
-		s.board.applied(p.Generation)
+		s.status.applied(p.Generation)
 	}
 }
 
@@ -160,13 +160,13 @@ const (
 // service is a unit of one of Hub's programs.
 func (s *supervisor) service(spec serviceSpec) *unit {
 	return &unit{
-		name: spec.Name, key: key(spec), layer: spec.Layer, start: serviceStarter(s.layout, spec), board: s.board, log: s.log,
+		name: spec.Name, key: key(spec), layer: spec.Layer, start: serviceStarter(s.layout, spec), status: s.status, log: s.log,
 	}
 }
 
 // server is a unit of a database, of Redis or of Consul.
 func (s *supervisor) server(spec serverSpec) *unit {
 	return &unit{
-		name: spec.Name, key: key(spec), layer: layerServers, start: serverStarter(s.layout, spec), board: s.board, log: s.log,
+		name: spec.Name, key: key(spec), layer: layerServers, start: serverStarter(s.layout, spec), status: s.status, log: s.log,
 	}
 }

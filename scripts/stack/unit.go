@@ -25,7 +25,7 @@ type unit struct {
 	layer int    // lower layers stop first
 	start starter
 
-	board     *statusWriter
+	status    *statusWriter
 	log       *slog.Logger
 	cancel    context.CancelFunc
 	attempted chan struct{} // closed after the first start, good or bad
@@ -55,7 +55,7 @@ func (u *unit) launch() {
 func (u *unit) stop() {
 	u.cancel()
 	<-u.ended
-	u.board.remove(u.name)
+	u.status.remove(u.name)
 }
 
 // run starts the program again and again, with a pause that doubles from firstPause to longPause (exponential
@@ -66,17 +66,17 @@ func (u *unit) run(ctx context.Context) {
 		began := time.Now()
 		program, admin, err := u.start(ctx)
 		if err == nil {
-			u.board.started(u.name, program.PID(), admin)
+			u.status.started(u.name, program.PID(), admin)
 			u.log.Info("started", "name", u.name, "pid", program.PID())
 		} else {
-			u.board.ended(u.name, err)
+			u.status.ended(u.name, err)
 		}
 		if first {
 			close(u.attempted)
 		}
 		if err == nil {
 			if err = u.watch(ctx, program); err != nil {
-				u.board.ended(u.name, err)
+				u.status.ended(u.name, err)
 			}
 		}
 		if ctx.Err() != nil {

@@ -59,6 +59,7 @@ func Pages(name string, files embed.FS, logger *slog.Logger, make func(*web.Site
 	if err != nil {
 		return nil, err
 	}
+	// The caller adds what is no page, such as a receiver.
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/"+name+"/", site.Assets())
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })

@@ -18,6 +18,7 @@ import (
 )
 
 // Choice is what of an answer is written.
+// The zero value writes everything.
 type Choice struct {
 	// Columns are the names of columns; none means all.
 	Columns []string

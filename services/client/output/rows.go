@@ -39,6 +39,7 @@ func listOf(name string, objects [][]jsontree.Member) list {
 }
 
 // columnTree is what a list's objects have in one place.
+// Every object of a list is laid over the same tree.
 type columnTree struct {
 	name string
 	// plain tells that the place has held something else than an object or null.

@@ -159,6 +159,7 @@ func (t Table) layout(width int) (shown, widths []int) {
 }
 
 // fits tells whether every column has room.
+// Where it does not, a few rows are written out instead.
 func (t Table) fits(width int) bool {
 	shown, _ := t.cleaned().layout(width)
 	return len(shown) == len(t.Columns)

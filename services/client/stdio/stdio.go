@@ -34,6 +34,7 @@ const (
 )
 
 // Bridge carries messages between a client and a gateway.
+// One Run at a time; its fields are not changed while it runs.
 type Bridge struct {
 	// URL is where the gateway is, and Key an API key.
 	URL, Key string
@@ -267,6 +268,7 @@ func (b *Bridge) write(line []byte) {
 }
 
 // readLines sends the lines of in, without those that are empty.
+// A line beyond maxLine ends it with an error: what follows it cannot be told from its rest.
 func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
 	s := bufio.NewScanner(in)
 	s.Buffer(make([]byte, 0, 64<<10), maxLine)

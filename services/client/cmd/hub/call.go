@@ -58,6 +58,7 @@ const (
 )
 
 // call is one call, as it was asked for.
+// run goes through it in three steps: prepare, send, write.
 type call struct {
 	*hub
 	// name is the tool's, key the Idempotency-Key or "", format one of asJSON, asTable and asCSV.
@@ -191,6 +192,7 @@ func (o *call) input(ctx context.Context, t *client.Tool, args []string) (json.R
 
 // pipedIn is the input of a call without arguments whose standard input is a pipe or a file. Nobody may ever write to such a
 // pipe: a tool that needs no input waits for it a moment.
+// Where the tool needs an input, nothing in time is E_VALIDATION.
 func (o *call) pipedIn(ctx context.Context, t *client.Tool) (json.RawMessage, error) {
 	wait, stop := ctx, context.CancelFunc(func() {})
 	if len(t.Input.Required) == 0 {

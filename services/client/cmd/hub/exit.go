@@ -133,13 +133,13 @@ func (h *hub) details(f *client.Failure) {
 // hint says what to do about an error of an exchange; "" when the message says it.
 func (a *exchangeError) hint() string {
 	var failure *client.Failure
-	var silent *client.Unreachable
+	var unreachable *client.Unreachable
 	switch {
 	// The order matters: a write without an answer is the one case where doing nothing may lose something and doing it
 	// again may do it twice.
-	case errors.As(a.error, &silent) && a.idempotencyKey != "":
+	case errors.As(a.error, &unreachable) && a.idempotencyKey != "":
 		return "whether the write happened is not known; the same command with --idempotency-key " + a.idempotencyKey + " does it once"
-	case errors.As(a.error, &silent) && silent.Timeout():
+	case errors.As(a.error, &unreachable) && unreachable.Timeout():
 		return "--timeout waits longer"
 	case !errors.As(a.error, &failure):
 		return ""

@@ -151,6 +151,7 @@ func (h *hub) note(format string, args ...any) {
 func misused(format string, args ...any) error { return fault.New(fault.Validation, format, args...) }
 
 // exchangeError is the error of an exchange, with what a hint has to know of it.
+// It tells report which hint fits; the error within decides on the exit code.
 type exchangeError struct {
 	error
 	// tool is the name of the tool that was called, for hints that name a command; "" where it was no call.

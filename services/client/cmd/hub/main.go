@@ -39,6 +39,7 @@ func main() {
 
 // interrupted waits for the end of a command a moment, and no longer: it may be reading what nobody will write.
 func interrupted(s os.Signal, done <-chan int) int {
+	// A second signal is not waited for: the time is short anyway.
 	code := exitInterrupted
 	if s == syscall.SIGTERM {
 		code = exitTerminated

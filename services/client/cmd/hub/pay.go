@@ -88,6 +88,7 @@ const (
 )
 
 // routes are the commands of hub pay. The gateway judges what is given: the client has no rules for payments.
+// A parameter that a later gateway has is added here, and nowhere else.
 func routes() []route {
 	return []route{
 		{use: "create --amount WON | --supply-amount WON [--vat WON]", short: "Make an order", method: http.MethodPost,
@@ -184,6 +185,7 @@ func (p *payer) command(r route) *cobra.Command {
 
 // query is that of a GET with the flags that were given, or "".
 func (r route) query(flags *pflag.FlagSet) string {
+	// A query has texts only, so a flag's value is taken as it was written.
 	query := url.Values{}
 	for _, of := range r.params {
 		if flag := flags.Lookup(of.flag); flag.Changed && flag.Value.String() != "" {
@@ -213,6 +215,7 @@ func (r route) body(flags *pflag.FlagSet) map[string]any {
 			continue
 		}
 		object, member := body, of.name
+		// The two levels are all that the routes have.
 		if outer, inner, nested := strings.Cut(of.name, "."); nested {
 			object, _ = body[outer].(map[string]any)
 			if object == nil {

@@ -118,6 +118,7 @@ func toolRows(all *client.Catalog) []toolRow {
 }
 
 // toolTable is the list for a person. On a narrow terminal the description goes first, then the category.
+// It has one line for each tool, in the catalog's order.
 func toolTable(all *client.Catalog) output.Table {
 	t := output.Table{Columns: []output.Column{{Name: "TOOL"}, {Name: "CATEGORY", Optional: 1}, {Name: "SCOPE"}, {Name: "WRITE"},
 		{Name: "ALLOWED"}, {Name: "DESCRIPTION", Optional: 2}}}
@@ -155,6 +156,7 @@ func (h *hub) show(ctx context.Context, name string, raw bool) error {
 	if err != nil {
 		return &exchangeError{error: err, keyFrom: from}
 	}
+	// The envelope as it came: what a script reads does not depend on this program's release.
 	if raw {
 		return output.JSON(h.out, body)
 	}

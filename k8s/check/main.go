@@ -29,6 +29,7 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
+	// All folders are judged, so that one run shows everything.
 	status := 0
 	for _, folder := range flags.Args() {
 		m, err := policy.Render(folder)

@@ -15,6 +15,8 @@ import (
 )
 
 const (
+	// The ports: of a service for calls and for operations, of a collector's OTLP over HTTP, of a Consul agent, and of
+	// the Internet.
 	calls      = 8080
 	operations = 9090
 	otlp       = 4318
@@ -84,6 +86,7 @@ func edges(r *review) {
 		self := podOf(d)
 		for _, o := range r.programs.Services {
 			other := endpoint{pod: podLabels(o.Name), namespace: d.Namespace}
+			// Port 1 stands for all others.
 			for _, at := range []port{tcp(calls), tcp(operations), tcp(1)} {
 				want := at.number == calls && slices.Contains(s.Calls, o.Name)
 				r.require(r.out(self, other, at) == want, "%s to %s at %d: %t", s.Name, o.Name, at.number, !want)
@@ -98,6 +101,7 @@ func edges(r *review) {
 func outsiders(namespace string) []endpoint {
 	return []endpoint{
 		{pod: labels.Set{nameLabel: "stranger"}, namespace: namespace},
+		// A policy that goes by the name alone would let this in.
 		{pod: labels.Set{nameLabel: "gateway"}, namespace: namespace}, // the name alone
 		{pod: podLabels("gateway"), namespace: "elsewhere"},
 		{pod: labels.Set{}, namespace: "elsewhere"},
@@ -201,6 +205,8 @@ func internet(r *review) {
 				r.require(!reach(addr, at), "%s to %s at %v", s.Name, addr, at)
 			}
 		}
+		// One of each network that is not public: private, link-local with the metadata of clouds, shared, loopback,
+		// multicast, and IPv4 in IPv6.
 		for _, addr := range []string{"10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.169.254", "100.64.0.1", "127.0.0.1",
 			"0.0.0.0", "224.0.0.1", "255.255.255.255", "::1", "fe80::1", "fd00:ec2::254", "::ffff:10.0.0.1", "ff02::1"} {
 			r.require(!reach(addr, tcp(https)), "%s to %s", s.Name, addr)
@@ -209,6 +215,7 @@ func internet(r *review) {
 }
 
 // stored judges the stores' own side, where they are among the manifests.
+// A store is known by the port that its container opens.
 func stored(r *review) {
 	for _, store := range r.StatefulSets {
 		var need string

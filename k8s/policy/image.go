@@ -10,6 +10,7 @@ import (
 
 // Image is what deploy/Dockerfile says of every service's image.
 type Image struct {
+	// As the instructions have them: 65532:65532, ["/service"], NAME=value, and ports as texts.
 	User        string
 	Entrypoint  string
 	Environment map[string]string

@@ -43,6 +43,7 @@ type Manifests struct {
 }
 
 // Render makes the objects of a kustomize folder, as `kubectl kustomize` does.
+// It reads files only: no cluster is asked.
 func Render(folder string) (*Manifests, error) {
 	texts, err := render(folder)
 	if err != nil {
@@ -84,39 +85,15 @@ func (m *Manifests) Add(text []byte) error {
 	return m.decode(b)
 }
 
-// decode puts an object into the list of its kind. It refuses kinds of Kubernetes' own that are not in the switch.
+// decode puts an object into the list of its kind. It refuses kinds of Kubernetes' own that are not known.
 func (m *Manifests) decode(text []byte) error {
+	// Other fields are not TypeMeta's, and no error yet.
 	var kind metav1.TypeMeta
 	if _, err := json.UnmarshalStrict(text, &kind); err != nil {
 		return err
 	}
-	switch kind.APIVersion + " " + kind.Kind {
-	case "v1 Namespace":
-		return add(text, &m.Namespaces)
-	case "v1 ServiceAccount":
-		return add(text, &m.Accounts)
-	case "v1 ConfigMap":
-		return add(text, &m.ConfigMaps)
-	case "v1 Secret":
-		return add(text, &m.Secrets)
-	case "v1 Service":
-		return add(text, &m.Services)
-	case "apps/v1 Deployment":
-		return add(text, &m.Deployments)
-	case "apps/v1 StatefulSet":
-		return add(text, &m.StatefulSets)
-	case "autoscaling/v2 HorizontalPodAutoscaler":
-		return add(text, &m.Autoscalers)
-	case "policy/v1 PodDisruptionBudget":
-		return add(text, &m.Budgets)
-	case "networking.k8s.io/v1 NetworkPolicy":
-		return add(text, &m.Networks)
-	case "gateway.networking.k8s.io/v1 HTTPRoute":
-		return add(text, &m.Routes)
-	case "batch/v1 CronJob":
-		return add(text, &m.CronJobs)
-	case "batch/v1 Job":
-		return add(text, &m.Jobs)
+	if put, known := m.kinds()[kind.APIVersion+" "+kind.Kind]; known {
+		return put(text)
 	}
 	// Groups without a dot are Kubernetes' own, and so is what is below k8s.io.
 	if group, _, _ := strings.Cut(kind.APIVersion, "/"); strings.Contains(group, ".") && !strings.HasSuffix(group, "k8s.io") {
@@ -127,16 +104,37 @@ func (m *Manifests) decode(text []byte) error {
 	return fmt.Errorf("%s %s is of no kind that the policy knows: add it, and what it must not do", kind.APIVersion, kind.Kind)
 }
 
-// add decodes strictly: a field that the kind has not got, and one that is there twice, is an error.
-func add[T any](text []byte, list *[]*T) error {
-	// The API server's own decoder: to encoding/json, clusterIp is clusterIP.
-	o := new(T)
-	problems, err := json.UnmarshalStrict(text, o)
-	if err := errors.Join(append(problems, err)...); err != nil {
-		return err
+// kinds are those that the rules know, each with what puts an object of it into its list.
+func (m *Manifests) kinds() map[string]func([]byte) error {
+	return map[string]func([]byte) error{
+		"v1 Namespace":                           to(&m.Namespaces),
+		"v1 ServiceAccount":                      to(&m.Accounts),
+		"v1 ConfigMap":                           to(&m.ConfigMaps),
+		"v1 Secret":                              to(&m.Secrets),
+		"v1 Service":                             to(&m.Services),
+		"apps/v1 Deployment":                     to(&m.Deployments),
+		"apps/v1 StatefulSet":                    to(&m.StatefulSets),
+		"autoscaling/v2 HorizontalPodAutoscaler": to(&m.Autoscalers),
+		"policy/v1 PodDisruptionBudget":          to(&m.Budgets),
+		"networking.k8s.io/v1 NetworkPolicy":     to(&m.Networks),
+		"gateway.networking.k8s.io/v1 HTTPRoute": to(&m.Routes),
+		"batch/v1 CronJob":                       to(&m.CronJobs),
+		"batch/v1 Job":                           to(&m.Jobs),
 	}
-	*list = append(*list, o)
-	return nil
+}
+
+// to decodes strictly: a field that the kind has not got, and one that is there twice, is an error.
+func to[T any](list *[]*T) func(text []byte) error {
+	return func(text []byte) error {
+		// The API server's own decoder: to encoding/json, clusterIp is clusterIP.
+		o := new(T)
+		problems, err := json.UnmarshalStrict(text, o)
+		if err := errors.Join(append(problems, err)...); err != nil {
+			return err
+		}
+		*list = append(*list, o)
+		return nil
+	}
 }
 
 // named returns the object with the name, or nil.

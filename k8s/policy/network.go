@@ -1,5 +1,8 @@
 package policy
 
+// This is what a network plugin does with NetworkPolicies, as far as Hub's use them: policies of a direction add up, a
+// pod that none selects may do anything, and a connection needs both ends to agree.
+
 import (
 	"net/netip"
 	"slices"
@@ -14,6 +17,7 @@ import (
 
 // endpoint is one end of a connection: a pod, or an address outside of the cluster.
 type endpoint struct {
+	// The labels of the pod, nil for an address.
 	pod labels.Set
 	// namespace is the pod's, its labels included.
 	namespace string
@@ -51,27 +55,11 @@ func (m *Manifests) selected(e endpoint, direction networkingv1.PolicyType) []*n
 	return all
 }
 
-// selects is metav1.LabelSelectorAsSelector without its validation, which is the server's and most of the time of a review.
+// selects tells whether a selector is for something with these labels. One that is not valid selects nothing: the
+// server refuses it.
 func selects(s *metav1.LabelSelector, set labels.Set) bool {
-	for name, value := range s.MatchLabels {
-		if got, ok := set[name]; !ok || got != value {
-			return false
-		}
-	}
-	return !slices.ContainsFunc(s.MatchExpressions, func(e metav1.LabelSelectorRequirement) bool {
-		value, has := set[e.Key]
-		switch e.Operator {
-		case metav1.LabelSelectorOpIn:
-			return !has || !slices.Contains(e.Values, value)
-		case metav1.LabelSelectorOpNotIn:
-			return has && slices.Contains(e.Values, value)
-		case metav1.LabelSelectorOpExists:
-			return !has
-		case metav1.LabelSelectorOpDoesNotExist:
-			return has
-		}
-		return true
-	})
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	return err == nil && selector.Matches(set)
 }
 
 // out tells whether the policies let a pod's connection to the other end leave.
@@ -130,6 +118,7 @@ func reaches(peers []networkingv1.NetworkPolicyPeer, namespace string, e endpoin
 }
 
 // within tells whether an address lies in a block and in none of its exceptions.
+// An exception that is no network excepts nothing; the server refuses it.
 func within(b *networkingv1.IPBlock, addr netip.Addr) bool {
 	contains := func(cidr string) bool {
 		prefix, err := netip.ParsePrefix(cidr)

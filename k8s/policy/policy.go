@@ -15,6 +15,8 @@ import (
 
 // Programs are what the manifests have to agree with.
 type Programs struct {
+	// Services are those of deploy/services.json, Settings what each one's program reads, and Image what
+	// deploy/Dockerfile says.
 	Services inventory.Inventory
 	Settings map[string]inventory.Settings
 	Image    Image
@@ -52,6 +54,7 @@ type Rule struct {
 
 // Violation is where a rule is broken.
 type Violation struct {
+	// The rule's name, and what breaks it: the object and what is wrong.
 	Rule, Text string
 }
 
@@ -66,6 +69,7 @@ func Rules() []Rule {
 }
 
 // Check holds manifests to Rules and to further ones, and to those for production where it is one.
+// Violations come sorted, and each once.
 func Check(m *Manifests, p Programs, production bool, further ...Rule) []Violation {
 	r := &review{Manifests: m, programs: p, production: production}
 	for _, rule := range slices.Concat(Rules(), further) {
@@ -101,6 +105,7 @@ func (r *review) require(so bool, format string, args ...any) {
 }
 
 // each calls for each of Hub's services that is there.
+// A Deployment that is none of Hub's services is a violation.
 func (r *review) each(judge func(*appsv1.Deployment, inventory.Service)) {
 	for _, d := range r.Deployments {
 		s, err := r.programs.Services.Find(d.Name)

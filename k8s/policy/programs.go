@@ -50,12 +50,14 @@ func container(d *appsv1.Deployment, name string) *corev1.Container {
 
 // variable is one of a container's environment.
 type variable struct {
+	// A value that comes from elsewhere is empty here.
 	name, value string
 	// from is set when the value comes from the pod, a ConfigMap or a Secret.
 	from *corev1.EnvVarSource
 }
 
 // environment is what a container has, the image's part included; a later one wins.
+// The order is Kubernetes' own: the image, then envFrom, then env.
 func (r *review) environment(c *corev1.Container) []variable {
 	var all []variable
 	set := func(v variable) {
@@ -84,6 +86,7 @@ func (r *review) environment(c *corev1.Container) []variable {
 }
 
 // value is what a service is told of a setting, or the program's default.
+// told is false where it is the default.
 func (r *review) value(d *appsv1.Deployment, name string) (value string, told bool) {
 	if c := container(d, "service"); c != nil {
 		for _, v := range r.environment(c) {

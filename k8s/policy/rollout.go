@@ -40,6 +40,7 @@ func (r *review) selects(s *metav1.LabelSelector, d *appsv1.Deployment) bool {
 func podLabels(service string) labels.Set { return labels.Set{nameLabel: service, partLabel: part} }
 
 // duration is a setting's value or its default.
+// What is no duration is a violation, and counts as none.
 func (r *review) duration(d *appsv1.Deployment, name string) time.Duration {
 	text, _ := r.value(d, name)
 	got, err := time.ParseDuration(text)
@@ -73,6 +74,7 @@ func delayed(r *review) {
 
 // pooled counts as services/query/OPERATING.md does: the pool, one and a half times the statements, three, and those that the
 // source has not ended yet. A rollout adds its surge.
+// A source that gives fewer would refuse a pod in the middle of a rollout.
 func pooled(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
 		if !s.Has(inventory.Source) {

@@ -58,6 +58,7 @@ func noSecrets(r *review) {
 }
 
 // mounted is the Secret that a volume mounts for a service, or none.
+// The key tells which one of several Secrets in a projected volume is meant.
 func mounted(d *appsv1.Deployment, volume, key string) string {
 	for _, v := range d.Spec.Template.Spec.Volumes {
 		switch {
@@ -77,6 +78,7 @@ func mounted(d *appsv1.Deployment, volume, key string) string {
 }
 
 // file is a secret that a container reads.
+// The setting without _FILE, the Secret that is mounted where it points to, and the key in it.
 type file struct{ setting, secret, key string }
 
 // files are those that a container is told of; one that no Secret holds has none.

@@ -15,6 +15,9 @@ import (
 	"os"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/inventory"
 	"hub.internal/pkg/postgres"
@@ -37,29 +40,21 @@ func main() {
 	}
 }
 
-// secret is a Secret of Kubernetes; its API's own module is larger than all of this.
-type secret struct {
-	APIVersion string            `json:"apiVersion"`
-	Kind       string            `json:"kind"`
-	Metadata   map[string]string `json:"metadata"`
-	StringData map[string]string `json:"stringData"`
-}
-
-// list is a List of Kubernetes, which kubectl creates at once.
-type list struct {
-	APIVersion string   `json:"apiVersion"`
-	Kind       string   `json:"kind"`
-	Items      []secret `json:"items"`
+// secrets is a List of Kubernetes, which kubectl creates at once.
+type secrets struct {
+	metav1.TypeMeta
+	Items []corev1.Secret `json:"items"`
 }
 
 // add adds a Secret.
-func (l *list) add(name string, data map[string]string) {
-	l.Items = append(l.Items, secret{"v1", "Secret", map[string]string{"name": name}, data})
+func (l *secrets) add(name string, data map[string]string) {
+	l.Items = append(l.Items, corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: name}, StringData: data})
 }
 
 // draw makes all of them: the stores are those of the overlay, and one password is that of every role.
-func draw(services inventory.Inventory) (list, error) {
-	l := list{APIVersion: "v1", Kind: "List"}
+func draw(services inventory.Inventory) (secrets, error) {
+	l := secrets{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
 	password := rand.Text()
 	l.add("stores", map[string]string{"db-password": password, "postgres-password": rand.Text(), "mysql-root-password": rand.Text()})
 	l.add("migrate", map[string]string{"migrate-url": storeURL(postgres.Owner, password)})
@@ -80,6 +75,7 @@ func draw(services inventory.Inventory) (list, error) {
 }
 
 // give adds what a need of the service takes.
+// A need without a secret adds nothing.
 func give(data map[string]string, s inventory.Service, need, password string) error {
 	switch need {
 	case inventory.Store:

@@ -38,7 +38,7 @@ func TestDrawnSecretsAreThoseThatTheManifestsMount(t *testing.T) {
 		if err := new(policy.Manifests).Add(b); err != nil {
 			t.Error(err)
 		}
-		name := s.Metadata["name"]
+		name := s.Name
 		got[name] = s.StringData
 		for key := range s.StringData {
 			if want[name][key] == nil && name != "stores" {

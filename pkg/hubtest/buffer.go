@@ -8,6 +8,7 @@ import (
 // Buffer keeps what is written to it, by any number of goroutines while others read. The
 // zero value is empty.
 type Buffer struct {
+	// A bytes.Buffer alone is for one goroutine.
 	mu sync.Mutex
 	b  bytes.Buffer
 }

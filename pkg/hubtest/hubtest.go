@@ -59,9 +59,11 @@ type server interface {
 
 // shared is a server that starts at its first use.
 type shared[S server] struct {
+	// name is the beginning of its directory's name.
 	name  string
 	start func(context.Context, localserver.Options) (S, error)
 
+	// What get has found out: the server, or why there is none.
 	once   sync.Once
 	server S
 	err    error
@@ -87,7 +89,7 @@ func (s *shared[S]) get(t testing.TB) S {
 // end removes the server if it was started.
 func (s *shared[S]) end() error {
 	var none S
-	if s.server == none {
+	if s.server == none || s.err != nil {
 		return nil
 	}
 	return s.server.Remove()
@@ -222,6 +224,8 @@ func NewConsul(t testing.TB) *localserver.Consul {
 	return startOwn(t, "consul", localserver.StartConsul)
 }
 
+// needConsul skips the test where scripts/consul has not built the agent: it takes minutes, and most machines have
+// none.
 func needConsul(t testing.TB) {
 	t.Helper()
 	if _, err := localserver.ConsulPath(); err != nil {

@@ -133,6 +133,7 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // decode reads the body of an export, packed or not.
 func decode(r *http.Request, into proto.Message) error {
 	body := io.Reader(r.Body)
+	// Exporters pack what they send unless they are told otherwise.
 	if r.Header.Get("Content-Encoding") == "gzip" {
 		unzipped, err := gzip.NewReader(body)
 		if err != nil {

@@ -18,6 +18,7 @@ const asProgram = "HUB_TEST_AS_PROGRAM"
 
 // ProgramMain is Main for the tests of a program: in a process that Launch started, the test
 // binary runs main in place of the tests.
+// The same binary is both, so that a test measures the coverage and the races of the program itself.
 func ProgramMain(m *testing.M, main func(), last ...func() error) {
 	if os.Getenv(asProgram) != "" {
 		main()

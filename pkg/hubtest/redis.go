@@ -20,6 +20,7 @@ var redisDatabases atomic.Int64
 // RedisURL is the URL of an empty logical database that no other test of this binary uses.
 // Publish/subscribe knows no databases: its channels are shared, so a test of it takes
 // NewRedis or channel names of its own.
+// It is emptied when the test ends.
 func RedisURL(t testing.TB) string {
 	t.Helper()
 	r := Redis(t)
@@ -78,6 +79,7 @@ func RedisRefuses(t testing.TB, userURL string, commands ...string) {
 		"SCAN 0", "SCRIPT FLUSH", "SCRIPT KILL", "ACL LIST", "ACL SETUSER me on", "CLIENT LIST", "CLIENT KILL TYPE normal", "SAVE",
 		"SHUTDOWN NOSAVE", "REPLICAOF NO ONE", "MODULE LIST", "INFO", "DBSIZE", "SWAPDB 0 1", "MIGRATE 127.0.0.1 1 x 0 1",
 		"RESTORE rl:x 0 x", "CLUSTER FAILOVER", "CLUSTER RESET", "LATENCY RESET", "SLOWLOG GET") {
+		// Redis says in several ways that a user may not.
 		answer, err := localserver.AskRedis(t.Context(), userURL, command)
 		refused := func(how string) bool { return err != nil && strings.Contains(err.Error(), how) }
 		if !slices.ContainsFunc([]string{"NOPERM", "NOAUTH", "can't run this command", "can't access", "command not allowed"}, refused) {

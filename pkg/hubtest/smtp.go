@@ -27,6 +27,7 @@ func NewSMTP(t testing.TB, o localserver.SMTPOptions) *SMTP {
 }
 
 // Mails are those taken so far, oldest first.
+// A message that cannot be read fails the test, and the others are there.
 func (s *SMTP) Mails() []localserver.Mail {
 	s.t.Helper()
 	names, err := localserver.MailFiles(s.Dir())

@@ -18,6 +18,7 @@ var databases atomic.Int64
 // SourceDB makes a fresh source database with the marketplace's schema and no rows. The
 // first data source name may do anything in it, the second is what the query service
 // gets: SELECT and SHOW VIEW on this database only.
+// Both end with the test.
 func SourceDB(t testing.TB) (adminDSN, readonlyDSN string) {
 	t.Helper()
 	return SourceDBOn(t, &MariaDB(t).SourceServer)
@@ -83,6 +84,7 @@ func SourceDBOn(t testing.TB, m *localserver.SourceServer) (adminDSN, readonlyDS
 }
 
 // Root is the repository's root directory.
+// It is found from where this file was compiled, whatever the working directory is.
 func Root(t testing.TB) string {
 	t.Helper()
 	_, file, _, ok := runtime.Caller(0)

@@ -66,6 +66,7 @@ func Pool(t testing.TB, url string) *pgstore.Pool {
 
 // Plan runs a statement on PostgreSQL and returns how it was done: which indexes served, and
 // how many rows each step read.
+// The statement is executed: EXPLAIN ANALYZE.
 func Plan(t testing.TB, conn pgstore.Querier, sql string, args ...any) string {
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF) `+sql, args...)

@@ -19,6 +19,8 @@ var workspace tempSpace
 // tempSpace is a temporary directory that is removed at the end, or, when the binary was
 // killed, by the next one: a locked file in it says that its owner lives.
 type tempSpace struct {
+	// root is "" until the first directory is asked for; lock is held as long as the binary lives; n counts
+	// directories.
 	mu   sync.Mutex
 	root string
 	lock *os.File

@@ -58,6 +58,7 @@ func (w WriteStoreDB) Pooled(t testing.TB) WriteStoreDB {
 	return w
 }
 
+// serviceRoles are the log-in roles of all services.
 func serviceRoles() (roles []string) {
 	for _, s := range services {
 		roles = append(roles, pgstore.ServiceRole(s))
@@ -66,6 +67,7 @@ func serviceRoles() (roles []string) {
 }
 
 // AuditURL is the connection URL of the audit log's reader.
+// The service admin reads the log by it.
 func (w WriteStoreDB) AuditURL() string { return w.RoleURL(pgstore.AuditReader) }
 
 // patientURL is a connection URL for a busy machine, where a log-in may take its time.

@@ -16,6 +16,7 @@ import (
 // account is the operating system user a server runs as. The zero value means "as this
 // process", which is the case unless the process is root.
 type account struct {
+	// other tells that it is another one than this process', which uid and gid then name.
 	uid, gid uint32
 	other    bool
 }
@@ -42,6 +43,7 @@ func pickAccount(users []string) (account, error) {
 }
 
 // apply makes cmd run as the account.
+// A child of root gives up root before it runs.
 func (a account) apply(cmd *exec.Cmd) {
 	if a.other {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.uid, Gid: a.gid}}
@@ -49,6 +51,7 @@ func (a account) apply(cmd *exec.Cmd) {
 }
 
 // own makes dir and gives it, with all it holds, to the account.
+// A directory that is the account's already is not walked: it may hold a whole database.
 func (a account) own(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -84,6 +87,7 @@ func (a account) test(what, path string) bool {
 }
 
 // home makes dir the account's own and returns the real path of the directory to use.
+// It is the caller's path, or a link there to where the data had to go.
 func home(dir string, who account) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

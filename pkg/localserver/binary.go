@@ -11,6 +11,7 @@ import (
 )
 
 // find locates a program on the PATH or in the directories that distributions keep off it.
+// The first name that is found counts: distributions call one program by several.
 func find(names ...string) (string, error) {
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
@@ -33,6 +34,7 @@ func executable(path string) bool {
 
 // postgresPrograms is the directory of PostgreSQL's server programs: those of the version
 // that made the data directory, else the newest.
+// Debian keeps each version in a folder of its own, which is on no PATH.
 func postgresPrograms(dataVersion string) (string, error) {
 	dirs, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is valid
 	version := func(dir string) int {
@@ -58,13 +60,19 @@ func postgresPrograms(dataVersion string) (string, error) {
 	return "", fmt.Errorf("program postgres not found")
 }
 
+// chosen is the program that a variable of the environment names, or "" where the variable is not set.
+func chosen(variable string) (string, error) {
+	path := os.Getenv(variable)
+	if path != "" && !executable(path) {
+		return "", fmt.Errorf("%s=%s is not a program", variable, path)
+	}
+	return path, nil
+}
+
 // ChromiumPath is the browser: $HUB_CHROMIUM, else the Chromium or Chrome that is installed.
 func ChromiumPath() (string, error) {
-	if path := os.Getenv("HUB_CHROMIUM"); path != "" {
-		if !executable(path) {
-			return "", fmt.Errorf("HUB_CHROMIUM=%s is not a program", path)
-		}
-		return path, nil
+	if path, err := chosen("HUB_CHROMIUM"); path != "" || err != nil {
+		return path, err
 	}
 	return find("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 }
@@ -75,11 +83,8 @@ const ConsulVersion = "1.14.11"
 // ConsulPath is the Consul binary: $HUB_CONSUL, else the one that scripts/consul built into
 // the user's cache. It reports an error when there is none: Consul is optional.
 func ConsulPath() (string, error) {
-	if path := os.Getenv("HUB_CONSUL"); path != "" {
-		if !executable(path) {
-			return "", fmt.Errorf("HUB_CONSUL=%s is not a program", path)
-		}
-		return path, nil
+	if path, err := chosen("HUB_CONSUL"); path != "" || err != nil {
+		return path, err
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {

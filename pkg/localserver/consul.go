@@ -4,9 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"syscall"
@@ -24,10 +23,7 @@ func StartConsul(ctx context.Context, o Options) (*Consul, error) {
 		ready:   consulReady,
 		stop:    syscall.SIGINT,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &Consul{s}, nil
+	return &Consul{s}, err
 }
 
 // prepareConsul copies the program beside the agent's files when the user it runs as cannot
@@ -37,29 +33,11 @@ func prepareConsul(_ context.Context, s *Server) error {
 	if err != nil || s.who.test("-x", program) {
 		return err
 	}
-	return copyProgram(program, consulCopy(s))
+	return exec.Command("cp", program, consulCopy(s)).Run()
 }
 
 // consulCopy is where a copy of the program lies that the agent's user can reach.
 func consulCopy(s *Server) string { return filepath.Join(s.dir, "consul-"+ConsulVersion) }
-
-// copyProgram copies a program with the right to run it.
-func copyProgram(from, to string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	dst, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(dst, src); err != nil {
-		dst.Close()
-		return err
-	}
-	return dst.Close()
-}
 
 // node names the agent after its directory, so that it can be told from another agent
 // that has the port already.
@@ -75,6 +53,7 @@ func consulCommand(s *Server) ([]string, error) {
 	if executable(consulCopy(s)) {
 		program = consulCopy(s)
 	}
+	// Consul wants ports for its own protocols, which nobody here speaks.
 	server, err := FreePort()
 	if err != nil {
 		return nil, err

@@ -34,10 +34,7 @@ func StartDNS(ctx context.Context, o Options, records ...SRV) (*DNS, error) {
 		},
 		stop: syscall.SIGTERM,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &DNS{s}, nil
+	return &DNS{s}, err
 }
 
 // dnsConfig is the path of the configuration.
@@ -54,6 +51,7 @@ func zoneOf(records []SRV) string {
 }
 
 // Say replaces the records, by another start.
+// The port stays the same. Whoever asks meanwhile gets no answer.
 func (d *DNS) Say(ctx context.Context, records ...SRV) error {
 	d.Kill()
 	d.flavor.prepare = func(_ context.Context, s *Server) error { return writeFile(dnsConfig(s), zoneOf(records), s.who) }

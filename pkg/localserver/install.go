@@ -67,6 +67,7 @@ func Install(ctx context.Context, progress io.Writer, also ...string) error {
 	if err != nil {
 		return fmt.Errorf("missing programs: install %s with this system's package manager (apt-get is not here)", list)
 	}
+	// No question is asked, and another apt that runs is waited for, five minutes at most.
 	prefix := []string{"env", "DEBIAN_FRONTEND=noninteractive", apt, "-o", "DPkg::Lock::Timeout=300", "-q"}
 	if os.Geteuid() != 0 {
 		if _, err := exec.LookPath("sudo"); err != nil {
@@ -79,13 +80,8 @@ func Install(ctx context.Context, progress io.Writer, also ...string) error {
 		append([]string{"install", "-y", "--no-install-recommends"}, missing...),
 	} {
 		fmt.Fprintf(progress, "apt-get %s\n", strings.Join(step, " "))
-		last := &tail{}
-		argv := append(append([]string{}, prefix...), step...)
-		cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-		cmd.Stdin = os.Stdin // sudo may ask for a password
-		cmd.Stdout, cmd.Stderr = io.MultiWriter(progress, last), io.MultiWriter(progress, last)
-		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("apt-get %s failed (%w): %s", step[0], err, last)
+		if err := run(ctx, progress, nil, prefix[0], slices.Concat(prefix[1:], step)...); err != nil {
+			return err
 		}
 	}
 	if still := Missing(also...); len(still) > 0 {

@@ -33,6 +33,7 @@ type Mail struct {
 }
 
 // MailFiles lists the kept messages of a directory, oldest first.
+// Their names begin with the time at which they were taken, so the order of names is that of time.
 func MailFiles(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -84,6 +85,7 @@ func decoded(text string) string {
 const maxNesting = 8
 
 // read takes the parts that a person reads.
+// Of several texts the first counts, as for a reader; attachments are passed over.
 func (m *Mail) read(header func(string) string, body io.Reader, depth int) error {
 	kind, params, err := mime.ParseMediaType(header("Content-Type"))
 	if header("Content-Type") == "" {

@@ -35,10 +35,7 @@ func startMariaDB(ctx context.Context, o Options, prepare func(context.Context, 
 	}
 	s, err := newServer(ctx, "mariadb", o, flavor{users: []string{"mysql"}, prepare: prepare, command: command, stop: syscall.SIGTERM,
 		ready: func(ctx context.Context, s *Server) error { return (&SourceServer{s, admin}).ready(ctx) }})
-	if err != nil {
-		return nil, err
-	}
-	return &MariaDB{SourceServer{s, admin}}, nil
+	return &MariaDB{SourceServer{s, admin}}, err
 }
 
 // sourceConfig is the path of the configuration of MariaDB and MySQL.
@@ -142,6 +139,7 @@ func administrator() (string, error) {
 
 // Copy lets the server copy all that another one does from now on, and start again with it after a restart.
 // Both have a ServerID.
+// It is replication by GTID; a server that has been away catches up by itself.
 func (m *MariaDB) Copy(ctx context.Context, from *MariaDB) error {
 	primary, err := from.Admin()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 // MemoryDir is a directory in memory for data that nobody needs later, empty where there is none with room for the servers of
 // a few test binaries at once. Databases are made and dropped there for a tenth of what a disk's file system takes.
 func MemoryDir() string {
+	// The second number is the magic number of tmpfs (statfs(2)), the third one is in bytes.
 	const shm, tmpfs, room = "/dev/shm", 0x01021994, 6 << 30
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(shm, &fs); err != nil || fs.Type != tmpfs || int64(fs.Bavail)*fs.Bsize < room || free() < room {

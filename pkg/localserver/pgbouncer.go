@@ -33,6 +33,7 @@ func StartBouncer(ctx context.Context, o BouncerOptions) (*Bouncer, error) {
 			return []string{program, "--quiet", bouncerConfig(s)}, err
 		},
 		ready: func(ctx context.Context, s *Server) error {
+			// Any one of the users tells that it answers, and that the server behind it does.
 			for user, password := range o.Passwords {
 				conn, err := pgx.Connect(ctx, userURL(s, user, password, o.Database)+"&default_query_exec_mode=simple_protocol")
 				if err != nil {
@@ -44,10 +45,7 @@ func StartBouncer(ctx context.Context, o BouncerOptions) (*Bouncer, error) {
 		},
 		stop: syscall.SIGTERM, // at once
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &Bouncer{s}, nil
+	return &Bouncer{s}, err
 }
 
 // bouncerConfig is the path of the configuration.

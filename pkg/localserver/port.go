@@ -8,6 +8,7 @@ import (
 )
 
 // PortFree says whether a listener can be opened on the port of 127.0.0.1.
+// Somebody else may take it a moment later: whoever needs to be sure binds it.
 func PortFree(port int) bool {
 	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
 	if err != nil {

@@ -38,10 +38,7 @@ func StartPostgres(ctx context.Context, o Options) (*Postgres, error) {
 		},
 		stop: syscall.SIGINT, // "fast": ends sessions, writes a checkpoint
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &Postgres{s}, nil
+	return &Postgres{s}, err
 }
 
 // postgresData is the cluster's directory.
@@ -49,35 +46,27 @@ func postgresData(s *Server) string { return filepath.Join(s.dir, "data") }
 
 // preparePostgres makes the cluster the first time and clears what a killed server left.
 func preparePostgres(ctx context.Context, s *Server) error {
-	data := postgresData(s)
-	if _, err := os.Stat(data); err == nil {
-		// No process lives in the directory (Reclaim saw to it), so a pid file there is a
-		// leftover, and its number may meanwhile be another process's.
-		if err := os.Remove(filepath.Join(data, "postmaster.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// No process lives in the directory (Reclaim saw to it), so a pid file there is a
+	// leftover, and its number may meanwhile be another process's.
+	if err := os.Remove(filepath.Join(postgresData(s), "postmaster.pid")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return s.makeData(func(making string) error {
+		bin, err := postgresPrograms("")
+		if err != nil {
 			return err
 		}
-		return nil
-	}
-	bin, err := postgresPrograms("")
-	if err != nil {
-		return err
-	}
-	making := data + ".making" // renamed when whole
-	if err := os.RemoveAll(making); err != nil {
-		return err
-	}
-	argv := []string{filepath.Join(bin, "initdb"), "-D", making, "-U", PostgresSuperuser,
-		"--auth-local=trust", "--auth-host=scram-sha-256", "-E", "UTF8", "--locale=C.UTF-8"}
-	if s.opts.Fast {
-		argv = append(argv, "--no-sync")
-	}
-	if err := s.run(ctx, argv...); err != nil {
-		return err
-	}
-	return os.Rename(making, data)
+		argv := []string{filepath.Join(bin, "initdb"), "-D", making, "-U", PostgresSuperuser,
+			"--auth-local=trust", "--auth-host=scram-sha-256", "-E", "UTF8", "--locale=C.UTF-8"}
+		if s.opts.Fast {
+			argv = append(argv, "--no-sync")
+		}
+		return s.run(ctx, argv...)
+	})
 }
 
 // postgresCommand runs the version of PostgreSQL that made the data: another one refuses them.
+// Connections are bounded far above what a stack opens.
 func postgresCommand(s *Server) ([]string, error) {
 	version, err := os.ReadFile(filepath.Join(postgresData(s), "PG_VERSION"))
 	if err != nil {

@@ -1,6 +1,7 @@
 package localserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,16 +23,16 @@ type Program struct {
 	// Output receives what the program prints, and Errors, when set, its standard error
 	// apart. A file is handed to the program itself, anything else is copied to.
 	Output, Errors io.Writer
-	// LastSignal is what the program gets when this process dies; SIGKILL by default.
-	LastSignal syscall.Signal
-	// StopSignal is what Stop sends; SIGTERM by default.
-	StopSignal syscall.Signal
 
 	as account
+	// end is what Stop sends, and what the program gets when this process dies. Where it is 0, Stop sends SIGTERM, and
+	// the death of this process kills the program.
+	end syscall.Signal
 }
 
 // Process is a started child. One goroutine waits for it.
 type Process struct {
+	// The child; what Stop sends; closed when it has ended; and its last words for an error.
 	cmd  *exec.Cmd
 	stop syscall.Signal
 	done chan struct{}
@@ -40,14 +41,9 @@ type Process struct {
 }
 
 // StartProgram starts a program.
+// An error means that no process was started.
 func StartProgram(p Program) (*Process, error) {
-	if p.LastSignal == 0 {
-		p.LastSignal = syscall.SIGKILL
-	}
-	if p.StopSignal == 0 {
-		p.StopSignal = syscall.SIGTERM
-	}
-	c := &Process{cmd: exec.Command(p.Path, p.Args...), stop: p.StopSignal, done: make(chan struct{}), tail: &tail{}}
+	c := &Process{cmd: exec.Command(p.Path, p.Args...), stop: cmp.Or(p.end, syscall.SIGTERM), done: make(chan struct{}), tail: &tail{}}
 	c.cmd.Dir, c.cmd.Env = p.Dir, p.Env
 	if c.cmd.Env == nil {
 		c.cmd.Env = []string{} // nil would mean this process's
@@ -61,7 +57,7 @@ func StartProgram(p Program) (*Process, error) {
 	// on a busy machine, its last words take their time.
 	c.cmd.WaitDelay = 5 * time.Second
 	p.as.apply(c.cmd)
-	dieWithParent(c.cmd, p.LastSignal)
+	dieWithParent(c.cmd, cmp.Or(p.end, syscall.SIGKILL))
 
 	started := make(chan error, 1)
 	go func() {
@@ -115,6 +111,7 @@ func (p *Process) Err() error {
 func (p *Process) ExitCode() int { return p.cmd.ProcessState.ExitCode() }
 
 // Signal sends the process a signal.
+// A process that has ended is os.ErrProcessDone.
 func (p *Process) Signal(s os.Signal) error { return p.cmd.Process.Signal(s) }
 
 // Stop asks the process to end and waits for it; when ctx ends first the process is killed

@@ -33,15 +33,12 @@ func StartRedis(ctx context.Context, o Options) (*Redis, error) {
 		// Over the socket: on the TCP port another server might answer while ours is
 		// about to find it taken.
 		ready: func(ctx context.Context, s *Server) error {
-			_, err := talk(ctx, "unix", redisSocket(s), (&Redis{s}).login(), "PING")
+			_, err := sendInline(ctx, "unix", redisSocket(s), (&Redis{s}).login(), "PING")
 			return err
 		},
 		stop: syscall.SIGTERM,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &Redis{s}, nil
+	return &Redis{s}, err
 }
 
 // redisConfig is the path of the configuration.
@@ -56,6 +53,7 @@ func prepareRedis(_ context.Context, s *Server) error {
 	config := fmt.Sprintf("bind 127.0.0.1\nport %d\nunixsocket %q\nunixsocketperm 700\ndir %q\ndatabases %d\n"+
 		"save \"\"\nappendonly no\ndaemonize no\n",
 		s.port, redisSocket(s), s.dir, RedisDatabases)
+	// A cluster is told by Options.ClusterPort; JoinRedis makes one of such nodes.
 	if s.opts.ClusterPort != 0 {
 		// The nodes find out within half a second that one of them has gone.
 		config += fmt.Sprintf("cluster-enabled yes\ncluster-config-file nodes.conf\ncluster-node-timeout 500\n"+
@@ -108,13 +106,13 @@ func (r *Redis) login() *url.Userinfo {
 
 // Do sends inline commands, as PING, FLUSHDB or PUBLISH, for whoever may do everything. Package redis is for programs.
 func (r *Redis) Do(ctx context.Context, commands ...string) error {
-	_, err := talk(ctx, "tcp", r.Addr(), r.login(), commands...)
+	_, err := sendInline(ctx, "tcp", r.Addr(), r.login(), commands...)
 	return err
 }
 
 // Ask sends one inline command as Do does and returns its answer: a status, an integer or a text.
 func (r *Redis) Ask(ctx context.Context, command string) (string, error) {
-	return talk(ctx, "tcp", r.Addr(), r.login(), command)
+	return sendInline(ctx, "tcp", r.Addr(), r.login(), command)
 }
 
 // AskRedis is Ask for the user of a connection URL.
@@ -123,11 +121,13 @@ func AskRedis(ctx context.Context, userURL, command string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return talk(ctx, "tcp", u.Host, u.User, command)
+	return sendInline(ctx, "tcp", u.Host, u.User, command)
 }
 
-// talk logs in, sends inline commands one after the other and returns the last answer; of a list its length alone.
-func talk(ctx context.Context, network, addr string, login *url.Userinfo, commands ...string) (answer string, err error) {
+// sendInline logs in, sends inline commands one after the other and returns the last answer; of a list its length alone.
+// It is enough for tests and for readiness: one command after another on a connection of its own, five seconds for
+// all.
+func sendInline(ctx context.Context, network, addr string, login *url.Userinfo, commands ...string) (answer string, err error) {
 	if password, _ := login.Password(); password != "" {
 		commands = append([]string{strings.Join(strings.Fields("AUTH "+login.Username()+" "+password), " ")}, commands...)
 	}

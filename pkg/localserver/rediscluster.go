@@ -15,6 +15,7 @@ const slots = 16384
 // slots, and the replica copies the first. It returns when every node knows that the cluster is whole.
 func JoinRedis(ctx context.Context, masters []*Redis, replica *Redis) error {
 	nodes := append([]*Redis{replica}, masters...)
+	// Each node needs an epoch of its own, or two would claim one slot.
 	for i, m := range masters {
 		first, last := i*slots/len(masters), (i+1)*slots/len(masters)-1
 		if err := m.Do(ctx, fmt.Sprintf("CLUSTER SET-CONFIG-EPOCH %d", i+1),

@@ -29,6 +29,7 @@ package localserver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -68,6 +69,8 @@ type Options struct {
 // Start begins another process and must not run at the same time as any other method;
 // the others may be called from several goroutines.
 type Server struct {
+	// What does not change while the server is there: its kind by name, the options, the user that it runs as, its
+	// directories and its port.
 	name     string
 	opts     Options
 	who      account
@@ -87,26 +90,31 @@ type flavor struct {
 	stop    syscall.Signal                             // asks for an orderly end
 }
 
-// newServer settles the user and the directories of a server and starts it.
+// newServer makes a server and starts it. One that did not start is there too, beside the error, so that it can be removed.
 func newServer(ctx context.Context, name string, o Options, f flavor) (*Server, error) {
-	if o.Dir == "" {
-		return nil, fmt.Errorf("%s: Options.Dir is empty", name)
-	}
 	if o.Output == nil {
 		o.Output = io.Discard
 	}
-	who, err := pickAccount(f.users)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	s := &Server{name: name, opts: o, who: who, flavor: f}
-	if s.dir, err = home(o.Dir, who); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	if s.sockets, err = socketDir(s.dir, who); err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+	s := &Server{name: name, opts: o, flavor: f}
+	if err := s.settle(); err != nil {
+		return s, fmt.Errorf("%s: %w", name, err)
 	}
 	return s, s.Start(ctx)
+}
+
+// settle finds the user that the server runs as, and makes its directories.
+func (s *Server) settle() (err error) {
+	if s.opts.Dir == "" {
+		return errors.New("Options.Dir is empty")
+	}
+	if s.who, err = pickAccount(s.flavor.users); err != nil {
+		return err
+	}
+	if s.dir, err = home(s.opts.Dir, s.who); err != nil {
+		return err
+	}
+	s.sockets, err = socketDir(s.dir, s.who)
+	return err
 }
 
 // Start starts the server again, on the same directory and port, after Stop or Kill or
@@ -173,7 +181,7 @@ func (s *Server) program(last syscall.Signal, argv []string) Program {
 			"HOME=" + s.dir, "TMPDIR=" + os.TempDir(), "LC_ALL=C.UTF-8", "TZ=UTC",
 		},
 		// When this process is killed the server still gets to end in an orderly way.
-		LastSignal: last, StopSignal: last, as: s.who,
+		as: s.who, end: last,
 	}
 }
 

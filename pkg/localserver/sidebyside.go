@@ -58,8 +58,7 @@ func (b SideBySide) Root() (string, error) {
 	if len(folders) == 0 {
 		return "", fmt.Errorf("no %s of Debian's next release (%s) in %s: `make servers` fetches it", b.Name, b.Package, cache)
 	}
-	slices.SortFunc(folders, func(a, c string) int { return cmp.Compare(unpackedAt(a), unpackedAt(c)) })
-	return folders[len(folders)-1], nil
+	return slices.MaxFunc(folders, func(a, c string) int { return cmp.Compare(unpackedAt(a), unpackedAt(c)) }), nil
 }
 
 // unpackedAt is when a folder was made, in nanoseconds since 1970.
@@ -71,23 +70,25 @@ func unpackedAt(folder string) int64 {
 	return info.ModTime().UnixNano()
 }
 
-// command is the server's program under its own loader, which finds its own libraries.
-func (b SideBySide) command(root string) ([]string, error) {
+// command is the server's program under its own loader, which finds its own libraries, and the folder that all lie in.
+func (b SideBySide) command() (root string, argv []string, err error) {
+	if root, err = b.Root(); err != nil {
+		return "", nil, err
+	}
 	loaders, _ := filepath.Glob(filepath.Join(root, "usr", "lib*", "ld-linux-*.so.*")) // the patterns are valid
 	libraries, _ := filepath.Glob(filepath.Join(root, "usr", "lib", "*-linux-gnu"))
 	if len(loaders) == 0 || len(libraries) == 0 {
-		return nil, fmt.Errorf("%s has no loader of its own: remove the folder, and fetch it anew with `make servers`", root)
+		return "", nil, fmt.Errorf("%s has no loader of its own: remove the folder, and fetch it anew with `make servers`", root)
 	}
 	path := libraries[0] + ":" + filepath.Join(libraries[0], "systemd")
-	return []string{loaders[0], "--library-path", path, filepath.Join(root, b.program)}, nil
+	return root, []string{loaders[0], "--library-path", path, filepath.Join(root, b.program)}, nil
 }
 
-// Fetch downloads the server with its libraries from the mirror that this machine's own sources name, and unpacks it, unless
-// one is there. It needs no rights. Progress goes to progress.
+// Fetch downloads the server with its libraries from the mirror that this machine's own sources name, and unpacks it beside
+// those that are there. It needs no rights. Progress goes to progress.
+// apt checks the signatures of what it downloads by the mirror's own key; nothing is installed, and no script of a
+// package runs.
 func (b SideBySide) Fetch(ctx context.Context, progress io.Writer) error {
-	if _, err := b.Root(); err == nil {
-		return nil
-	}
 	source, err := debianSource("/etc/apt")
 	if err != nil {
 		return err
@@ -157,11 +158,11 @@ Acquire::Retries "3";`, work)
 	return filepath.Glob(filepath.Join(work, "archives", "*.deb"))
 }
 
-// run runs a program of the system to its end; the error has its last words.
+// run runs a program of the system to its end, in this process's environment unless env is one; the error has its last words.
 func run(ctx context.Context, progress io.Writer, env []string, name string, args ...string) error {
 	last := &tail{}
 	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = env
+	cmd.Env, cmd.Stdin = env, os.Stdin // sudo may ask for a password
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(progress, last), io.MultiWriter(progress, last)
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("%s %s failed (%w): %s", name, strings.Join(args, " "), err, last)

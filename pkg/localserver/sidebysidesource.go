@@ -12,11 +12,7 @@ import (
 // StartMySQL starts the MySQL server that lies beside the system, and returns when it answers. Its administrator has no
 // password and is known by the unix socket alone: without names, no address of the network is localhost.
 func StartMySQL(ctx context.Context, o Options) (*SourceServer, error) {
-	root, err := SideBySideMySQL.Root()
-	if err != nil {
-		return nil, err
-	}
-	program, err := SideBySideMySQL.command(root)
+	root, program, err := SideBySideMySQL.command()
 	if err != nil {
 		return nil, err
 	}
@@ -35,10 +31,7 @@ func StartMySQL(ctx context.Context, o Options) (*SourceServer, error) {
 		ready:   func(ctx context.Context, s *Server) error { return (&SourceServer{s, admin}).ready(ctx) },
 		stop:    syscall.SIGTERM,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return &SourceServer{s, admin}, nil
+	return &SourceServer{s, admin}, err
 }
 
 // writeMySQLConfig points the server at its own messages and plugins, which are not where the system has them.
@@ -58,11 +51,7 @@ secure_file_priv = NULL
 
 // StartSideBySideMariaDB starts the MariaDB server that lies beside the system, and returns when it answers.
 func StartSideBySideMariaDB(ctx context.Context, o Options) (*MariaDB, error) {
-	root, err := SideBySideMariaDB.Root()
-	if err != nil {
-		return nil, err
-	}
-	program, err := SideBySideMariaDB.command(root)
+	root, program, err := SideBySideMariaDB.command()
 	if err != nil {
 		return nil, err
 	}

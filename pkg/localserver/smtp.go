@@ -37,9 +37,9 @@ type SMTPHooks struct {
 	Connect func() error
 	// Mail and Rcpt answer MAIL FROM and RCPT TO.
 	Mail, Rcpt func(address string) error
-	// Data runs before the message is read, Read when it is there and not yet kept, and Kept
-	// when it is kept and the client has not been told.
-	Data, Read, Kept func() error
+	// Read runs when the message is there and not yet kept, and Kept when it is kept and the
+	// client has not been told.
+	Read, Kept func() error
 }
 
 // SMTPOptions say where and how an SMTP server runs.
@@ -66,6 +66,7 @@ type SMTP struct {
 	stopped  chan struct{}
 
 	// keeping is held to keep a message, and to change alive: the server that may.
+	// Sessions that keep a message hold it for reading, so that Kill waits for them.
 	keeping sync.RWMutex
 	alive   *smtp.Server
 }
@@ -114,6 +115,7 @@ func (s *SMTP) Start() error {
 }
 
 // Kill breaks every connection, whatever it is in the middle of. No file changes afterwards.
+// It returns when the last session has ended.
 func (s *SMTP) Kill() {
 	_ = s.end((*smtp.Server).Close) // what it says is that connections broke
 }
@@ -163,6 +165,7 @@ type smtpSession struct {
 var _ smtp.AuthSession = (*smtpSession)(nil)
 
 // hook runs a hook; one that cuts closes the connection.
+// What the hook returns is the server's answer; nil lets the server go on.
 func (x *smtpSession) hook(run func() error) error {
 	if run == nil {
 		return nil
@@ -221,9 +224,6 @@ func bound(run func(string) error, address string) func() error {
 
 // Data implements smtp.Session.
 func (x *smtpSession) Data(r io.Reader) error {
-	if err := x.hook(x.server.o.Hooks.Data); err != nil {
-		return err
-	}
 	body, err := io.ReadAll(r)
 	if err != nil {
 		return err

@@ -17,7 +17,9 @@ const (
 )
 
 // Source is a database of the source server with its two users.
+// The rights are those of production: Hub never gets more than SELECT on the marketplace's data.
 type Source struct {
+	// A name may hold any character: it is quoted.
 	Database string
 	Schema   string // SQL that makes the tables; empty makes none
 	// The owner may do anything in the database; the reader may SELECT and SHOW VIEW.
@@ -68,6 +70,7 @@ func (s Source) Create(ctx context.Context, adminDSN string) error {
 }
 
 // Drop removes the database and its users.
+// What is not there is no error.
 func (s Source) Drop(ctx context.Context, adminDSN string) error {
 	db, err := open(adminDSN)
 	if err != nil {

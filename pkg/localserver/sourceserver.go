@@ -14,20 +14,14 @@ type SourceServer struct {
 }
 
 // AdminDSN is the administrator's data source name, over the unix socket.
-func (s *SourceServer) AdminDSN() (string, error) {
+func (s *SourceServer) AdminDSN() string {
 	c := mysql.NewConfig()
 	c.User, c.Net, c.Addr = s.admin, "unix", s.socket()
-	return c.FormatDSN(), nil
+	return c.FormatDSN()
 }
 
 // Admin opens the administrator's connection pool; the caller closes it.
-func (s *SourceServer) Admin() (*sql.DB, error) {
-	dsn, err := s.AdminDSN()
-	if err != nil {
-		return nil, err
-	}
-	return open(dsn)
-}
+func (s *SourceServer) Admin() (*sql.DB, error) { return open(s.AdminDSN()) }
 
 // Version is what the server says of itself, such as 10.11.19-MariaDB or 9.7.4.
 func (s *SourceServer) Version(ctx context.Context) (version string, err error) {
@@ -41,23 +35,16 @@ func (s *SourceServer) Version(ctx context.Context) (version string, err error) 
 
 // CreateSource is Source.Create on this server.
 func (s *SourceServer) CreateSource(ctx context.Context, source Source) error {
-	dsn, err := s.AdminDSN()
-	if err != nil {
-		return err
-	}
-	return source.Create(ctx, dsn)
+	return source.Create(ctx, s.AdminDSN())
 }
 
 // DropSource is Source.Drop on this server.
 func (s *SourceServer) DropSource(ctx context.Context, source Source) error {
-	dsn, err := s.AdminDSN()
-	if err != nil {
-		return err
-	}
-	return source.Drop(ctx, dsn)
+	return source.Drop(ctx, s.AdminDSN())
 }
 
 // DSN is a data source name for go-sql-driver, over TCP.
+// The driver's other options are its defaults.
 func (s *SourceServer) DSN(user, password, db string) string {
 	c := mysql.NewConfig()
 	c.User, c.Passwd, c.Net, c.Addr, c.DBName = user, password, "tcp", s.Addr(), db

@@ -9,6 +9,7 @@ import (
 const tailBytes = 600
 
 // tail keeps the last bytes written to it.
+// The zero value is empty. Several goroutines may write to it.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte

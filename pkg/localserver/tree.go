@@ -32,6 +32,7 @@ func Reclaim(ctx context.Context, dir string) error {
 		dir = real
 	}
 	for deadline := time.Now().Add(5 * time.Second); ; {
+		// SIGTERM first, so that a database ends as it should; after five seconds SIGKILL.
 		left := livingIn(dir)
 		if len(left) == 0 {
 			return nil

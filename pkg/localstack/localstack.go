@@ -68,6 +68,7 @@ func (s Stack) Program(name string) string { return filepath.Join(s.Bin, name) }
 
 // Settings are the variables of one process of a service: all of them, for it inherits none.
 func (s Stack) Settings(service inventory.Service, process string) map[string]string {
+	// Every process of a service signs with the same key.
 	key, _ := s.Signing(service.Name)
 	env := map[string]string{
 		"PATH": "/usr/local/bin:/usr/bin:/bin", "HUB_ADDR": s.Addr(process), "HUB_DISCOVERY": "static", "HUB_STATIC": s.static(service),
@@ -82,6 +83,7 @@ func (s Stack) Settings(service inventory.Service, process string) map[string]st
 	for _, need := range service.Needs {
 		s.meet(need, service, env)
 	}
+	// A setting that is empty would count as told.
 	maps.DeleteFunc(env, func(_, value string) bool { return value == "" })
 	if s.Adjust != nil {
 		s.Adjust(service, env)

@@ -79,6 +79,7 @@ func (s Stack) Command(ctx context.Context, service inventory.Service, input str
 }
 
 // Migrate runs the migrations of every service, each its own, as the owner of the write store.
+// They run one after the other, in the order of deploy/services.json; one that fails ends it.
 func (s Stack) Migrate(ctx context.Context) error {
 	for _, service := range s.Services {
 		settings := s.Settings(service, service.Name)
@@ -97,6 +98,7 @@ type APIKey struct {
 }
 
 // IssueKey has the service with the keys' pepper issue an API key.
+// service is the name that the key's calls are accounted to.
 func (s Stack) IssueKey(ctx context.Context, name, service string, args ...string) (key APIKey, err error) {
 	for _, auth := range s.Services {
 		if !auth.Has(inventory.Pepper) {

@@ -1,5 +1,8 @@
 package main
 
+// Targets write the same rows in different ways: nested objects, arrays under column names, JSON in a text, dates with
+// and without T. Here they become rows of texts, so that compare can hold one against the other.
+
 import (
 	"bytes"
 	"encoding/json"
@@ -14,6 +17,7 @@ type record map[string]any
 // decode reads JSON with numbers kept as they are written.
 func decode(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
+	// A float64 would make two numbers equal that are not.
 	d.UseNumber()
 	return d.Decode(v)
 }
@@ -50,6 +54,7 @@ func find(r record, field string) (any, bool) {
 // comes with or without T and Z.
 func plain(v any) string {
 	s := fmt.Sprint(v)
+	// Only what has the form of a date is touched: a name may have a space or end with Z.
 	const dateTime = len("2026-01-31T09:00:00")
 	if len(s) >= dateTime && s[4] == '-' && s[7] == '-' && s[13] == ':' {
 		s = strings.TrimSuffix(strings.TrimSuffix(strings.Replace(s, " ", "T", 1), "Z"), ".000")

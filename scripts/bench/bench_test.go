@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 	"os"
 	"strings"
@@ -29,7 +30,7 @@ func TestSmoke(t *testing.T) {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	o, err := readOptions([]string{"--seconds", "0.05", "--rounds", "1", "--peers=false", "--scale", "0.02"}, io.Discard)
+	o, err := readOptions(t, "--seconds 0.05 --rounds 1 --peers=false --scale 0.02")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,13 +56,24 @@ func TestSmoke(t *testing.T) {
 	}
 }
 
+// readOptions is what a command line asks for.
+func readOptions(t *testing.T, line string) (read options, err error) {
+	t.Helper()
+	c := command(func(_ context.Context, o options, _, _ io.Writer) error { read = o; return nil })
+	c.SetArgs(strings.Fields(line))
+	c.SetOut(io.Discard)
+	c.SetErr(io.Discard)
+	err = c.ExecuteContext(t.Context())
+	return read, err
+}
+
 func TestOptions(t *testing.T) {
 	for _, args := range []string{"--only nothing", "--rounds 0", "--seconds 0", "extra", "--scale x"} {
-		if _, err := readOptions(strings.Fields(args), io.Discard); err == nil {
+		if _, err := readOptions(t, args); err == nil {
 			t.Errorf("%s is accepted", args)
 		}
 	}
-	o, err := readOptions([]string{"--only", "point,rows1000", "--seconds", "0.2"}, io.Discard)
+	o, err := readOptions(t, "--only point,rows1000 --seconds 0.2")
 	if err != nil || len(o.only) != 2 || o.window != 200*time.Millisecond {
 		t.Errorf("%+v, %v", o, err)
 	}

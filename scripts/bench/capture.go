@@ -1,5 +1,8 @@
 package main
 
+// The limit has to run the statements that Hub runs, or the comparison says nothing. So they are not written down here
+// a second time: the server's general log tells them.
+
 import (
 	"context"
 	"fmt"
@@ -28,6 +31,7 @@ func capture(ctx context.Context, s *stack, tool string, body []byte) (statement
 		return nil, err
 	}
 	defer db.Close()
+	// The log is on for one call only: it costs time.
 	for _, q := range []string{"SET GLOBAL log_output = 'TABLE'", "TRUNCATE mysql.general_log", "SET GLOBAL general_log = 1"} {
 		if _, err := db.ExecContext(ctx, q); err != nil {
 			return nil, err
@@ -40,6 +44,7 @@ func capture(ctx context.Context, s *stack, tool string, body []byte) (statement
 	if callErr != nil {
 		return nil, callErr
 	}
+	// What the administrator of this server sends is in the log too.
 	rows, err := db.QueryContext(ctx, "SELECT argument FROM mysql.general_log WHERE command_type = 'Query' AND user_host LIKE ?",
 		"%"+s.source.Reader+"%")
 	if err != nil {

@@ -29,15 +29,16 @@ var reviewing = []string{"authoring", "review-control"}
 const (
 	// consoleSize is how many targets the large draft has, and how many drafts the list.
 	consoleSize = 10_000
-	pageLimit   = 100 * time.Millisecond // p50 and p99 of a page, through the gateway
-	paintLimit  = 500 * time.Millisecond // from opening a page to its first content, nothing of it in the cache
-	shiftLimit  = 0.02                   // of the window, while a page comes
-	paints      = 5                      // how often a page is opened in a browser, of which the median counts
-	reviewLimit = 30 * time.Second       // in which the large draft has been looked through
+	pageLimit   = 100              // milliseconds, p50 and p99 of a page, through the gateway
+	paintLimit  = 500              // milliseconds from opening a page to its first content, nothing of it in the cache
+	shiftLimit  = 0.02             // of the window, while a page comes
+	paints      = 5                // how often a page is opened in a browser, of which the median counts
+	reviewLimit = 30 * time.Second // in which the large draft has been looked through
 )
 
 // consolePage is a page and what came of it.
 type consolePage struct {
+	// The page's path with its query, and its name in the report.
 	path, title string
 	measurement
 	size int // compressed, in bytes
@@ -48,8 +49,11 @@ type consolePage struct {
 
 // measureConsole measures the console: a draft with many targets, and the list of as many drafts.
 func (b *bench) measureConsole(ctx context.Context) error {
+	// A sample of less than scale 1, such as a test's, has a smaller draft.
 	n := max(50, int(consoleSize*min(1, b.scale)))
 	b.say("making a draft of %d targets, and %d drafts", n, n)
+	// The list holds copies of the draft that the tools have made, so that each row is one that the program itself
+	// could have written.
 	draft, err := b.largeDraft(ctx, n)
 	if err != nil {
 		return err
@@ -98,6 +102,7 @@ func (b *bench) largeDraft(ctx context.Context, targets int) (string, error) {
 		evidence = append(evidence, object{"externalId": i + 1, "snapshot": object{"partner_id": i + 1, "name": fmt.Sprint("Partner ", i)}})
 		target := object{"externalId": i + 1, "toEmail": fmt.Sprintf("person%05d@company.example", i), "toName": fmt.Sprint("Person ", i),
 			"context": object{"why": "It sells what we like."}}
+		// Some mails have something to flag: a link that shows another address than it leads to.
 		if i%20 == 0 {
 			target["body"] = `<p><a href="https://evil.example/">https://company.example/</a></p>`
 		}
@@ -129,6 +134,7 @@ func (b *bench) largeDraft(ctx context.Context, targets int) (string, error) {
 	defer db.Close(ctx)
 	for deadline := time.Now().Add(reviewLimit); ; time.Sleep(100 * time.Millisecond) {
 		var inspected int
+		// Triage runs as a job: the page is what a reviewer sees after it.
 		row := db.QueryRow(ctx, `SELECT inspected FROM review_control.reviews WHERE draft_id = $1::bigint`, draft.ID)
 		if err := row.Scan(&inspected); err != nil {
 			return "", err
@@ -164,11 +170,13 @@ func (b *bench) manyDrafts(ctx context.Context, draft string, n int) error {
 	if err != nil {
 		return err
 	}
+	// Without statistics the planner would measure its own guess.
 	_, err = db.Exec(ctx, `ANALYZE`)
 	return err
 }
 
 // tool calls a tool that has to succeed, as the agent of the load does.
+// The Idempotency-Key is the tool's name, since each is called once.
 func (b *bench) tool(ctx context.Context, name string, input, into any) error {
 	body, err := json.Marshal(input)
 	if err != nil {
@@ -195,6 +203,7 @@ func (b *bench) tool(ctx context.Context, name string, input, into any) error {
 }
 
 // signIn makes a reviewer, and a session of theirs.
+// The password is the one that auth makes and prints once.
 func (b *bench) signIn(ctx context.Context) (*http.Cookie, error) {
 	auth, err := b.programs.Find("auth")
 	if err != nil {
@@ -219,6 +228,7 @@ func (b *bench) signIn(ctx context.Context) (*http.Cookie, error) {
 		return nil, err
 	}
 	defer res.Body.Close()
+	// A log-in that fails renders the form again, with 200.
 	for _, c := range res.Cookies() {
 		if c.Name == web.CookieName(web.SessionCookie, false) && res.StatusCode == http.StatusSeeOther {
 			return c, nil
@@ -230,6 +240,7 @@ func (b *bench) signIn(ctx context.Context) (*http.Cookie, error) {
 // measurePage asks for a page again and again, for a window after a tenth of it to warm up.
 func (b *bench) measurePage(ctx context.Context, p *consolePage, cookie *http.Cookie) measurement {
 	k := &worker{}
+	// What ends before begin is the warm-up and is not counted, as under load.
 	begin := time.Now().Add(b.window / 10)
 	end := begin.Add(b.window)
 	for time.Now().Before(end) {
@@ -278,6 +289,7 @@ const paintScript = `(async () => {
 })()`
 
 // paint opens a page in a browser that knows nothing of it, in a window of a desk.
+// A shift is the greatest of all times, and the time until the first content the median.
 func (b *bench) paint(ctx context.Context, program string, p *consolePage, cookie *http.Cookie) error {
 	ctx, end := chromedp.NewExecAllocator(ctx, append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program))...)
 	defer end()
@@ -300,6 +312,7 @@ func (b *bench) paint(ctx context.Context, program string, p *consolePage, cooki
 		if err := chromedp.Do(ctx, chromedp.Navigate(address+p.path)); err != nil {
 			return err
 		}
+		// The script answers by a promise, whose value is plain data.
 		yes := true
 		answer, err := chromedp.Call(ctx, runtime.Evaluate, runtime.EvaluateParams{
 			Expression: paintScript, AwaitPromise: &yes, ReturnByValue: &yes})
@@ -319,13 +332,18 @@ func (b *bench) paint(ctx context.Context, program string, p *consolePage, cooki
 // consoleVerdicts judges what was measured of the console.
 func (b *bench) consoleVerdicts() (list []verdict) {
 	for _, p := range b.console {
-		list = append(list,
-			verdict{p.title + ", p50", "≤ 100 ms", fmt.Sprintf("%.1f ms", ms(p.p50)), p.p50 <= pageLimit && p.errors == 0},
-			verdict{p.title + ", p99", "≤ 100 ms", fmt.Sprintf("%.1f ms", ms(p.p99)), p.p99 <= pageLimit && p.errors == 0})
+		for _, of := range []struct {
+			name string
+			took time.Duration
+		}{{", p50", p.p50}, {", p99", p.p99}} {
+			v := atMost(p.title+of.name, ms(of.took), pageLimit, " ms", 1)
+			// A page that fails is fast, and no page.
+			v.reached = v.reached && p.errors == 0
+			list = append(list, v)
+		}
 		if p.painted > 0 {
-			list = append(list,
-				verdict{p.title + ", first content in a browser", "≤ 500 ms", fmt.Sprintf("%.0f ms", ms(p.painted)), p.painted <= paintLimit},
-				verdict{p.title + ", what moves while it comes", "≤ 0.02", fmt.Sprintf("%.3f", p.shift), p.shift <= shiftLimit})
+			list = append(list, atMost(p.title+", first content in a browser", ms(p.painted), paintLimit, " ms", 0),
+				atMost(p.title+", what moves while it comes", p.shift, shiftLimit, "", 3))
 		}
 	}
 	return list

@@ -1,11 +1,13 @@
 package main
 
+// Three targets are Hub: REST and MCP through the gateway, and the query service alone. What the gateway adds is the
+// first less the last.
+
 import (
 	"bytes"
 	"context"
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"hub.internal/pkg/caller"
@@ -17,6 +19,7 @@ func hubTarget(s *stack) target {
 	return edgeTarget("hub", func(w *workload) (session, error) {
 		h := http.Header{"Authorization": {"Bearer " + s.key}}
 		c := &httpSession{wire: wire{addr: s.addr["gateway"]}, unwrap: func(body []byte) ([]byte, error) { return envelopeData(w.tool, body) }}
+		// Requests are written out before the load begins: making JSON is no part of what is measured.
 		for _, in := range w.inputs {
 			c.requests = append(c.requests, request(c.addr, "/api/tools/"+w.tool, h, in.json))
 		}
@@ -39,6 +42,7 @@ func mcpTarget(s *stack) target {
 }
 
 // edgeTarget is one transport of the gateway.
+// Memory is that of gateway and query; the time of the others counts too.
 func edgeTarget(name string, open func(*workload) (session, error)) target {
 	return target{name: name, processes: []string{"gateway", "query", "auth", "redis", "postgres"}, own: 2, read: readHub, open: open}
 }
@@ -88,6 +92,7 @@ func readHub(w *workload, data []byte) ([][]string, error) {
 		}
 		return records([]record{r}, w.fields)
 	}
+	// execute_read_sql has columns by name and rows as arrays.
 	if w.list == "rows" {
 		var answer struct {
 			Columns   []struct{ Name string }
@@ -120,68 +125,24 @@ func readHub(w *workload, data []byte) ([][]string, error) {
 }
 
 // serviceTarget is the query service alone, on its internal listener: what the gateway
-// adds is the difference.
+// adds is the difference. A session speaks for an agent as the gateway does, with a token of
+// its own, which is good for longer than any measurement takes.
 func serviceTarget(s *stack) target {
-	token := &tokens{key: s.signing("gateway")}
 	return target{name: "service", processes: []string{"query", "postgres"}, own: 1, read: readHub,
 		open: func(w *workload) (session, error) {
-			if _, err := token.get(); err != nil {
+			keys, err := caller.NewKeys(caller.Gateway, s.signing("gateway"), caller.TrustedKeys{}, time.Now)
+			if err != nil {
 				return nil, err
 			}
-			return &serviceSession{wire: wire{addr: s.addr["query"]}, work: w, tokens: token}, nil
+			h, who := http.Header{}, caller.Caller{Kind: caller.Key, Service: "hub-bench", ExternalUserID: "bench", CredentialID: "bench",
+				Scopes: []string{"explore", "sql", "query"}}
+			if err := keys.Present(caller.With(context.Background(), who), h, "query", false); err != nil {
+				return nil, err
+			}
+			c := &httpSession{wire: wire{addr: s.addr["query"]}}
+			for _, in := range w.inputs {
+				c.requests = append(c.requests, request(c.addr, hop.ToolPath(w.tool), h, in.json))
+			}
+			return c, nil
 		}}
-}
-
-// serviceSession speaks to a service as the gateway does: with an internal token, which it renews.
-type serviceSession struct {
-	wire
-	work   *workload
-	tokens *tokens
-	// requests are good for this token.
-	token    string
-	requests [][]byte
-}
-
-// call prepares all requests anew when the token has been renewed.
-func (c *serviceSession) call(i int) ([]byte, error) {
-	token, err := c.tokens.get()
-	if err != nil {
-		return nil, err
-	}
-	if token != c.token {
-		c.token, c.requests = token, nil
-		for _, in := range c.work.inputs {
-			c.requests = append(c.requests, request(c.addr, hop.ToolPath(c.work.tool), http.Header{caller.Header: {token}}, in.json))
-		}
-	}
-	return c.send(c.requests[i])
-}
-
-// tokens speaks for an agent as the gateway does, with its key, and keeps what it has said for
-// half of the time that the gateway does.
-type tokens struct {
-	key caller.SigningKey
-
-	mu     sync.Mutex
-	token  string
-	minted time.Time
-}
-
-// get is the current token, or a new one. Workers share it.
-func (t *tokens) get() (string, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if time.Since(t.minted) < 10*time.Second {
-		return t.token, nil
-	}
-	keys, err := caller.NewKeys(caller.Gateway, t.key, caller.TrustedKeys{}, time.Now)
-	if err != nil {
-		return "", err
-	}
-	t.minted = time.Now()
-	h, who := http.Header{}, caller.Caller{Kind: caller.Key, Service: "hub-bench", ExternalUserID: "bench", CredentialID: "bench",
-		Scopes: []string{"explore", "sql", "query"}}
-	err = keys.Present(caller.With(context.Background(), who), h, "query", false)
-	t.token = h.Get(caller.Header)
-	return t.token, err
 }

@@ -1,5 +1,8 @@
 package main
 
+// No program that answers over HTTP can be faster than the statements themselves through the same driver. The ratio to
+// this limit is what is left of a machine after Hub, whatever the machine.
+
 import (
 	"bytes"
 	"context"
@@ -47,7 +50,8 @@ type limitSession struct {
 	db         *sql.DB
 	work       *workload
 	statements []string
-	out, last  []byte
+	// The answer so far, and the first column of the row before.
+	out, last []byte
 }
 
 func (c *limitSession) close() { _ = c.db.Close() }
@@ -79,6 +83,7 @@ func (c *limitSession) run(text string, args []any) error {
 	values, pointers, numbers := make([]sql.RawBytes, len(types)), make([]any, len(types)), make([]bool, len(types))
 	for i, t := range types {
 		pointers[i] = &values[i]
+		// Decimals are written as texts: a number in JSON is a float to many readers, and loses digits.
 		switch t.DatabaseTypeName() {
 		case "TINYINT", "SMALLINT", "INT", "BIGINT":
 			numbers[i] = true
@@ -106,6 +111,7 @@ func (c *limitSession) run(text string, args []any) error {
 	return rows.Err()
 }
 
+// It goes ahead of each element but the first.
 func comma(to []byte, i int) []byte {
 	if i > 0 {
 		to = append(to, ',')
@@ -113,6 +119,7 @@ func comma(to []byte, i int) []byte {
 	return to
 }
 
+// NULL is null, and a number stays as the server has written it.
 func appendValue(to []byte, v sql.RawBytes, number bool) []byte {
 	switch {
 	case v == nil:

@@ -1,5 +1,8 @@
 package main
 
+// The load is a closed loop: each of c workers calls again as soon as it has its answer. A slow target is asked less,
+// so rates and times belong together, and a queue never grows.
+
 import (
 	"bytes"
 	"cmp"
@@ -27,6 +30,7 @@ type bench struct {
 
 // cell is a target's result for a workload at a concurrency: the medians of the rounds.
 type cell struct {
+	// The names of a workload and of a target, and how many workers there were.
 	workload, target string
 	concurrency      int
 	measurement
@@ -48,6 +52,7 @@ func (b *bench) run(ctx context.Context, works []*workload) error {
 	b.answers = map[[2]string][][]byte{}
 	for _, w := range works {
 		targets := b.targets
+		// Only where a person would write other SQL than Hub does.
 		if w.straightforward != "" {
 			targets = append(slices.Clone(targets), straightforwardTarget(b.stack))
 		}
@@ -77,6 +82,7 @@ func (b *bench) run(ctx context.Context, works []*workload) error {
 // compare asks every target every input once, holds the answers against the limit's, and
 // keeps them as what each later answer has to be, byte for byte.
 func (b *bench) compare(w *workload, targets []target) error {
+	// By input: the rows of the bare SQL, which comes first.
 	want := make([][][]string, len(w.inputs))
 	reference := limitTarget(b.stack)
 	for _, t := range append([]target{reference}, targets...) {
@@ -127,6 +133,7 @@ type timedCall struct {
 
 // measure loads a target with c workers for a tenth of the window to warm up and then for
 // the window itself.
+// Where every call fails it is an error that says why.
 func (b *bench) measure(ctx context.Context, t target, w *workload, c int) (measurement, error) {
 	workers := make([]*worker, c)
 	for i := range workers {
@@ -152,6 +159,7 @@ func (b *bench) measure(ctx context.Context, t target, w *workload, c int) (meas
 	for _, name := range t.processes[:t.own] {
 		rss += memoryOf(b.pids[name]).resident
 	}
+	// The last calls end after the window.
 	all.Wait()
 	if err := ctx.Err(); err != nil {
 		return measurement{}, err
@@ -208,6 +216,7 @@ func (k *worker) loop(ctx context.Context, begin, end time.Time) {
 // the calls are; the quantiles are those of the calls that began within the window.
 func sum(workers []*worker, begin, end time.Time) (m measurement) {
 	var took, all []time.Duration
+	// Calls within the window, in parts of calls.
 	within := 0.0
 	for _, k := range workers {
 		m.calls += len(k.calls)
@@ -224,6 +233,7 @@ func sum(workers []*worker, begin, end time.Time) (m measurement) {
 	if m.calls > 0 {
 		m.rate = within / end.Sub(begin).Seconds() * float64(m.calls-m.errors) / float64(m.calls)
 	}
+	// Calls that are longer than the window all began before it.
 	if len(took) == 0 {
 		took = all
 	}
@@ -245,6 +255,7 @@ func overlap(c timedCall, begin, end time.Time) float64 {
 }
 
 // quantile is the nearest rank in a sorted list.
+// q is from 0 to 1; without any value the quantile is 0.
 func quantile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -253,6 +264,7 @@ func quantile(sorted []time.Duration, q float64) time.Duration {
 }
 
 // middle takes the median of each figure, and the sum of the calls and errors.
+// A figure's median is its own: the p99 and the rate of one cell may be those of two rounds.
 func middle(rounds []measurement) (m measurement) {
 	of := func(figure func(measurement) float64) float64 {
 		var values []float64
@@ -279,6 +291,7 @@ func middle(rounds []measurement) (m measurement) {
 }
 
 // median is the middle value, of an even number the mean of the two.
+// There is one value at least.
 func median[T ~int64 | ~float64](values []T) T {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)

@@ -20,90 +20,73 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
+
+	"hub.internal/scripts/program"
 )
 
-func main() {
-	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer restore()
-	o, err := readOptions(os.Args[1:], os.Stderr)
-	if err == nil {
-		err = run(ctx, o, os.Stdout, os.Stderr)
-	}
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		restore()
-		os.Exit(1)
-	}
-}
+func main() { program.Main(command(run)) }
 
 // options are what the command line says.
 type options struct {
-	root   string        // of the checkout
-	dir    string        // for data, logs and the report
-	rounds int           // of which the median counts
-	window time.Duration // of one measurement
-	only   []string      // names of workloads; empty means all
-	pages  bool          // measure the console, too
-	scale  float64       // of the sample data, as scripts/gen has it
-	peers  bool
+	root    string        // of the checkout
+	dir     string        // for data, logs and the report
+	rounds  int           // of which the median counts
+	seconds float64       // of one measurement, as the flag says it
+	window  time.Duration // the same
+	only    []string      // names of workloads; empty means all
+	pages   bool          // measure the console, too
+	scale   float64       // of the sample data, as scripts/gen has it
+	peers   bool          // compare with what npm has
 }
 
-// readOptions reads the command line; usage and problems go to out. An error names the flag that is wrong.
-func readOptions(args []string, out io.Writer) (options, error) {
+// command is the command line, whose options it hands to do: the report goes to out, progress to progress.
+func command(do func(ctx context.Context, o options, out, progress io.Writer) error) *cobra.Command {
 	o := options{}
-	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.SetOutput(out)
+	c := &cobra.Command{Use: "bench", Short: "Measure Hub beside the bare SQL and a peer", Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.complete(); err != nil {
+				return err
+			}
+			return do(c.Context(), o, c.OutOrStdout(), c.ErrOrStderr())
+		}}
+	f := c.Flags()
 	f.IntVar(&o.rounds, "rounds", 3, "rounds; the report shows their medians")
-	seconds := f.Float64("seconds", 3, "seconds of one measurement")
-	parts := append(workloadNames(), consoleName)
-	only := f.String("only", "", "workloads to run, with commas: "+strings.Join(parts, ","))
+	f.Float64Var(&o.seconds, "seconds", 3, "seconds of one measurement, 0.05 to 30")
+	f.StringSliceVar(&o.only, "only", nil, "workloads to run, with commas: "+strings.Join(parts(), ","))
 	f.Float64Var(&o.scale, "scale", 1, "size of the sample data, 0.001 to 100; 1 is 20,000 campaigns")
 	f.BoolVar(&o.peers, "peers", true, "compare with the peer from npm, when npm is there")
-	if err := f.Parse(args); err != nil {
-		return o, err
-	}
-	if *only != "" {
-		o.only = strings.Split(*only, ",")
-	}
-	for _, name := range o.only {
-		if !slices.Contains(parts, name) {
-			return o, fmt.Errorf("--only %s: there are %s", name, strings.Join(parts, ", "))
-		}
-	}
-	o.pages = len(o.only) == 0 || slices.Contains(o.only, consoleName)
-	o.window = time.Duration(*seconds * float64(time.Second))
-	if o.rounds < 1 || o.window < 50*time.Millisecond || f.NArg() > 0 {
-		return o, fmt.Errorf("want --rounds of at least 1, --seconds of at least 0.05, and no arguments")
-	}
-	root, err := findRoot()
-	o.root, o.dir = root, filepath.Join(root, ".hub", "bench")
-	return o, err
+	return c
 }
 
-// findRoot finds the repository that the working directory is in.
-func findRoot() (string, error) {
-	start, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
-			return dir, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return "", fmt.Errorf("no go.work in %s or above: run this inside the repository", start)
+// parts are what --only can name.
+func parts() []string { return append(workloadNames(), consoleName) }
+
+// complete checks what the flags say, and adds what follows from it. The error names the flag that is wrong.
+func (o *options) complete() (err error) {
+	for _, name := range o.only {
+		if !slices.Contains(parts(), name) {
+			return fmt.Errorf("--only %s: there are %s", name, strings.Join(parts(), ", "))
 		}
 	}
+	// A token of the target "service" is good for a minute, and each measurement has one.
+	if o.rounds < 1 || o.seconds < 0.05 || o.seconds > 30 {
+		return errors.New("want --rounds of at least 1, and --seconds of 0.05 to 30")
+	}
+	o.window = time.Duration(o.seconds * float64(time.Second))
+	o.pages = len(o.only) == 0 || slices.Contains(o.only, consoleName)
+	if o.root, err = program.Root(); err == nil && o.dir == "" {
+		o.dir = filepath.Join(o.root, ".hub", "bench")
+	}
+	return err
 }
 
 // run is the whole benchmark: the report goes to out and to report.md in o.dir, progress
@@ -122,6 +105,7 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 		return err
 	}
 	targets, skipped := []target{hubTarget(s), mcpTarget(s), serviceTarget(s), limitTarget(s)}, ""
+	// A peer that cannot be had is left out, and the report says why: no network, no npm.
 	if o.peers && len(works) > 0 {
 		peer, err := startToolbox(ctx, s, works, say)
 		if err == nil {

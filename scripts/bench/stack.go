@@ -25,17 +25,17 @@ var measured = []string{"auth", "query", "gateway"}
 // stack is Hub's services over servers of their own.
 type stack struct {
 	options
+	// Held while the benchmark runs: two of them would measure one another.
 	lock     *os.File
 	mariadb  *localserver.MariaDB
 	postgres *localserver.Postgres
 	redis    *localserver.Redis
 	source   localserver.Source
-	secrets  map[string]string
+	password string // of all users of all servers, and what keys are digested with
 	keys     map[string]caller.SigningKey
 	programs inventory.Inventory
-	addr     map[string]string // host:port of each service
-	services map[string]*localserver.Process
-	closers  []func()
+	addr     map[string]string               // host:port of each service
+	services map[string]*localserver.Process // and the peer, where there is one
 
 	// pids are the processes to measure: services, servers and peers.
 	pids map[string]int
@@ -52,13 +52,14 @@ func startStack(ctx context.Context, o options, say func(string, ...any)) (s *st
 	if missing := localserver.Missing(); len(missing) > 0 {
 		return nil, fmt.Errorf("these servers are not installed: %s; `make servers` installs them", strings.Join(missing, ", "))
 	}
-	s = &stack{options: o, secrets: map[string]string{}, keys: map[string]caller.SigningKey{}, addr: map[string]string{},
+	s = &stack{options: o, password: rand.Text() + rand.Text(), keys: map[string]caller.SigningKey{}, addr: map[string]string{},
 		services: map[string]*localserver.Process{}, pids: map[string]int{},
 		startTimes: map[string]time.Duration{}, rssAtStart: map[string]int64{}}
 	services, err := inventory.Load(o.root)
 	if err != nil {
 		return nil, err
 	}
+	// The pages need more services than a read, and are started only for them.
 	names := measured
 	if o.pages {
 		names = append(slices.Clone(reviewing), measured...)
@@ -114,14 +115,6 @@ func (s *stack) path(elem ...string) string {
 	return filepath.Join(append([]string{s.dir}, elem...)...)
 }
 
-// secret is a random value, the same throughout one run.
-func (s *stack) secret(name string) string {
-	if s.secrets[name] == "" {
-		s.secrets[name] = rand.Text() + rand.Text()
-	}
-	return s.secrets[name]
-}
-
 // signing is what a service signs with, the same throughout one run.
 func (s *stack) signing(name string) caller.SigningKey {
 	if _, made := s.keys[name]; !made {
@@ -137,6 +130,7 @@ func (s *stack) build(ctx context.Context) error {
 
 // startServers starts the servers, each on an empty directory.
 func (s *stack) startServers(ctx context.Context) (err error) {
+	// Everything is made anew: data of an earlier run have another scale or schema.
 	for _, name := range []string{"mariadb", "postgres", "redis"} {
 		// A run that was killed a moment ago may have left a server in it.
 		if err := errors.Join(localserver.Reclaim(ctx, s.path(name)), localserver.RemoveDir(s.path(name))); err != nil {
@@ -149,7 +143,7 @@ func (s *stack) startServers(ctx context.Context) (err error) {
 	if s.postgres, err = localserver.StartPostgres(ctx, localserver.Options{Dir: s.path("postgres")}); err != nil {
 		return err
 	}
-	if s.redis, err = localserver.StartRedis(ctx, localserver.Options{Dir: s.path("redis"), Password: s.secret("redis")}); err != nil {
+	if s.redis, err = localserver.StartRedis(ctx, localserver.Options{Dir: s.path("redis"), Password: s.password}); err != nil {
 		return err
 	}
 	s.pids["mariadb"], s.pids["postgres"], s.pids["redis"] = s.mariadb.PID(), s.postgres.PID(), s.redis.PID()
@@ -159,15 +153,16 @@ func (s *stack) startServers(ctx context.Context) (err error) {
 	}
 	s.source = localserver.Source{
 		Database: "marketplace", Schema: string(schema),
-		Owner: localserver.SourceOwner, OwnerPassword: s.secret("owner"),
-		Reader: localserver.SourceReadOnly, ReaderPassword: s.secret("reader"),
+		Owner: localserver.SourceOwner, OwnerPassword: s.password,
+		Reader: localserver.SourceReadOnly, ReaderPassword: s.password,
 	}
 	if err := s.mariadb.CreateSource(ctx, s.source); err != nil {
 		return err
 	}
-	logins := map[string]postgres.Login{postgres.Owner: {Password: s.secret("store")}}
+	// Without bounds on connections: none of them is what is measured.
+	logins := map[string]postgres.Login{postgres.Owner: {Password: s.password}}
 	for _, p := range s.programs {
-		logins[p.Role()] = postgres.Login{Password: s.secret("store")}
+		logins[p.Role()] = postgres.Login{Password: s.password}
 	}
 	return postgres.Bootstrap(ctx, s.postgres.SuperuserURL("postgres"), "hub", logins)
 }
@@ -181,6 +176,7 @@ func (s *stack) load(ctx context.Context, say func(string, ...any)) error {
 }
 
 // readerDSN is the source database as query and the peers see it.
+// It may SELECT and nothing else.
 func (s *stack) readerDSN() string {
 	return s.mariadb.DSN(s.source.Reader, s.source.ReaderPassword, s.source.Database)
 }
@@ -194,8 +190,8 @@ func (s *stack) hub() localstack.Stack {
 			k := s.signing(service)
 			return k.Reveal(), k.Trusted(service)
 		},
-		Pepper:   s.secret("pepper"),
-		StoreURL: func(role string) string { return s.postgres.URL(role, s.secret("store"), "hub") },
+		Pepper:   s.password,
+		StoreURL: func(role string) string { return s.postgres.URL(role, s.password, "hub") },
 		RedisURL: func(string) string { return s.redis.URL(0) }, SourceDSN: s.readerDSN(),
 		SMTPAddr: "127.0.0.1:1", MailFrom: "hub@company.example", PublicURL: "http://" + s.addr["gateway"],
 		Adjust: func(_ inventory.Service, env map[string]string) {
@@ -227,24 +223,16 @@ func (s *stack) startServices(ctx context.Context) error {
 	for _, name := range s.programs.Names() {
 		s.rssAtStart[name] = memoryOf(s.pids[name]).resident
 	}
-	rights := append([]string{"--scopes", strings.Join(s.scopes(), ",")}, localstack.Unlimited()...)
+	rights := append([]string{"--scopes", "explore,sql,query,author,control"}, localstack.Unlimited()...)
 	key, err := hub.IssueKey(ctx, "bench", "hub-bench", rights...)
 	s.key = key.Key
 	return err
 }
 
-// scopes are those of the load's API key.
-func (s *stack) scopes() []string {
-	list := []string{"explore", "sql", "query"}
-	if s.pages {
-		list = append(list, "author", "control")
-	}
-	return list
-}
-
 // startService starts a service three times, which takes a moment each, and keeps the
 // last one running.
 func (s *stack) startService(ctx context.Context, name string, env []string) error {
+	// An odd number has a median that was measured.
 	const starts = 3
 	var took []time.Duration
 	for i := range starts {
@@ -285,13 +273,8 @@ func (s *stack) spawn(name string, p localserver.Program) (*localserver.Process,
 func (s *stack) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	for _, end := range s.closers {
-		end()
-	}
-	for _, name := range slices.Backward(s.programs.Names()) {
-		if p := s.services[name]; p != nil {
-			_ = p.Stop(ctx) // killed when it does not stop in time
-		}
+	for _, p := range s.services {
+		_ = p.Stop(ctx) // killed when it does not stop in time
 	}
 	if s.redis != nil {
 		_ = s.redis.Remove()

@@ -1,5 +1,7 @@
 package main
 
+// The peer is held at an exact version, which a person raises together with the kept report.
+
 import (
 	"context"
 	"encoding/json"
@@ -32,6 +34,7 @@ func startToolbox(ctx context.Context, s *stack, works []*workload, say func(str
 	if err != nil {
 		return target{}, err
 	}
+	// The platforms by npm's names.
 	arch := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
 	program := filepath.Join(dir, "node_modules", toolboxPackage+"-"+runtime.GOOS+"-"+arch, "bin", "toolbox")
 	if err := os.Chmod(program, 0o755); err != nil {
@@ -51,7 +54,7 @@ func startToolbox(ctx context.Context, s *stack, works []*workload, say func(str
 	if err != nil {
 		return target{}, err
 	}
-	s.closers = append(s.closers, p.Kill)
+	s.services["toolbox"] = p
 	if err := awaitOK(ctx, p, "http://"+t.addr+"/"); err != nil {
 		return target{}, fmt.Errorf("%w; see %s", err, s.path("log", "toolbox.log"))
 	}
@@ -60,6 +63,7 @@ func startToolbox(ctx context.Context, s *stack, works []*workload, say func(str
 }
 
 // toolbox is the running peer.
+// It has its own connections to the same server, as the same user as query.
 type toolbox struct {
 	stack *stack
 	addr  string
@@ -95,6 +99,7 @@ func (t *toolbox) writeConfig(path string, works []*workload) error {
 func (t *toolbox) open(w *workload) (session, error) {
 	c := &httpSession{wire: wire{addr: t.addr}}
 	for _, in := range w.inputs {
+		// A workload whose inputs have an argument has a tool of its own.
 		name, parameters := "execute", map[string]any{"sql": w.single}
 		if len(in.args) > 0 {
 			name, parameters = w.name, map[string]any{"id": in.args[0]}
@@ -147,6 +152,7 @@ func npmPackage(ctx context.Context, say func(string, ...any)) (string, error) {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "npm", "install", "--prefix", making, "--ignore-scripts", "--no-audit", "--no-fund", "--save-exact",
 		toolboxPackage+"@"+toolboxVersion)
+	// npm may leave processes behind that hold the pipe.
 	cmd.Dir, cmd.WaitDelay = making, time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("npm install %s: %w: %.400s", toolboxPackage, err, out)

@@ -16,6 +16,8 @@ const callLimit = 30 * time.Second
 // wire is one kept HTTP/1.1 connection. It does less than net/http's client, so that the
 // load generator takes little of the machine that it shares with what it measures.
 type wire struct {
+	// host:port, the connection when there is one, what reads from it, and the last answer's body, whose memory the
+	// next one uses.
 	addr string
 	conn net.Conn
 	in   *bufio.Reader
@@ -23,6 +25,7 @@ type wire struct {
 }
 
 // request writes out a POST with a JSON body.
+// Headers with several values have a line for each.
 func request(addr, path string, header http.Header, body []byte) []byte {
 	b := fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n", path, addr, len(body))
 	for name, values := range header {
@@ -33,6 +36,7 @@ func request(addr, path string, header http.Header, body []byte) []byte {
 	return append(append(b, "\r\n"...), body...)
 }
 
+// ReadResponse has to know the method: the answer to a HEAD has no body.
 var postRequest = &http.Request{Method: http.MethodPost}
 
 // send sends a request and reads the whole answer, which is good until the next send. Any
@@ -89,6 +93,7 @@ func (w *wire) read(res *http.Response) error {
 		return err
 	}
 	w.body = w.body[:0]
+	// An answer in chunks: nobody has said how long it is.
 	for {
 		if len(w.body) == cap(w.body) {
 			w.body = append(w.body, 0)[:len(w.body)]

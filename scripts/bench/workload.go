@@ -1,5 +1,8 @@
 package main
 
+// Four workloads stand for what agents do: one row by its key, a search with filters, and rows in bulk, where the time
+// goes into bytes.
+
 import (
 	"context"
 	"encoding/json"
@@ -10,6 +13,7 @@ import (
 
 // workload is one kind of call.
 type workload struct {
+	// The name for --only, and the heading in the report.
 	name, title string
 	tool        string // of Hub
 	list        string // where the tool's data hold the rows; empty when data is the row
@@ -30,6 +34,7 @@ type workload struct {
 
 // input is one call's input, and the argument of the SQL that stands for it.
 type input struct {
+	// The tool's input, and the values of the placeholders in statements.
 	json []byte
 	args []any
 }
@@ -62,6 +67,7 @@ func workloads(ctx context.Context, s *stack, o options) ([]*workload, error) {
 		w.name = name
 		all = append(all, w)
 	}
+	// A map has no order.
 	slices.SortFunc(all, func(a, b *workload) int {
 		return slices.Index(workloadNames(), a.name) - slices.Index(workloadNames(), b.name)
 	})
@@ -79,6 +85,7 @@ func pointWorkload(ctx context.Context, s *stack) (*workload, error) {
 	for _, id := range ids {
 		w.inputs = append(w.inputs, input{json: fmt.Appendf(nil, `{"campaignId":%d}`, id), args: []any{id}})
 	}
+	// Any campaign would do to learn the statement.
 	last := w.inputs[len(w.inputs)-1]
 	sent, err := capture(ctx, s, w.tool, last.json)
 	if err != nil {
@@ -151,6 +158,7 @@ func rowsWorkload(n int, concurrency ...int) *workload {
 }
 
 // campaigns are up to n ids spread evenly over the table, the last one included.
+// Evenly, so that neither a page of the index nor a brand is asked for again and again.
 func (s *stack) campaigns(ctx context.Context, n int64) (ids []int64, err error) {
 	db, err := s.mariadb.Admin()
 	if err != nil {

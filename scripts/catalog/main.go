@@ -23,6 +23,7 @@ import (
 )
 
 const (
+	// What is derived, from what, and the marks between which the table stands.
 	catalogFile = "deploy/catalog.json"
 	tableFile   = "services/gateway/TOOLS.md"
 	rulesFiles  = "deploy/prometheus/rules/*.yml"
@@ -75,6 +76,7 @@ func run(check bool) error {
 }
 
 // ruleObject is the PrometheusRule of all rules' files.
+// The files are copied as text, two columns to the right: comments and order stay.
 func ruleObject() ([]byte, error) {
 	files, err := filepath.Glob(rulesFiles)
 	if err != nil {
@@ -103,9 +105,11 @@ func ruleObject() ([]byte, error) {
 }
 
 // manifests asks each service behind the edge for its manifest: the edge merges them and has none.
+// They come sorted by name, so that the catalog does not depend on the order of the list.
 func manifests(services inventory.Inventory) ([]tool.Manifest, error) {
 	var out []tool.Manifest
 	for _, s := range services {
+		// The command needs no setting and no store: a manifest is what is compiled in.
 		cmd := exec.Command("go", "run", s.Program(), "manifest")
 		cmd.Stderr = os.Stderr
 		b, err := cmd.Output()
@@ -129,6 +133,7 @@ func withTable(page []byte, manifests []tool.Manifest) ([]byte, error) {
 	if !found || !closed {
 		return nil, fmt.Errorf("%s lacks the marks %q and %q", tableFile, begin, end)
 	}
+	// The order is that of the tools' positions, as in the catalog that agents see.
 	type row struct {
 		tool.Spec
 		owner string
@@ -147,25 +152,14 @@ func withTable(page []byte, manifests []tool.Manifest) ([]byte, error) {
 		if r.Write {
 			writes = "yes"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s | %s |\n", r.Name, r.Category, r.Scope, writes, r.owner, firstSentence(r.Description))
+		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s | %s | %s |\n", r.Name, r.Category, r.Scope, writes, r.owner,
+			strings.ReplaceAll(text.FirstSentence(text.OneLine(r.Description)), "|", "\\|"))
 	}
 	return []byte(string(head) + begin + "\n" + b.String() + end + string(tail)), nil
 }
 
-// firstSentence is that of a description, as a cell of a table.
-func firstSentence(s string) string {
-	s = text.OneLine(s)
-	for i := range len(s) {
-		// "WITH ... SELECT" is no end of a sentence.
-		if strings.HasPrefix(s[i:], ". ") && !strings.HasSuffix(s[:i], ".") {
-			s = s[:i+1]
-			break
-		}
-	}
-	return strings.ReplaceAll(s, "|", "\\|")
-}
-
 // settle writes a file that has changed, or says that it has.
+// What is as it was is not written, so that its time stays and nothing is built anew.
 func settle(path string, content []byte, check bool) error {
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

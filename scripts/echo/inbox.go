@@ -1,5 +1,7 @@
 package main
 
+// The inbox is in memory: what a local stack was told yesterday matters to nobody.
+
 import (
 	"encoding/json"
 	"io"
@@ -46,6 +48,7 @@ type message struct {
 
 // inbox remembers the newest messages.
 type inbox struct {
+	// secret is asked for each message, because it may be rotated; now is the clock.
 	secret func() string
 	now    func() time.Time
 
@@ -56,6 +59,7 @@ type inbox struct {
 
 // take takes a notification. It is answered 204, or what ?answer= of its address asks for: so a receiver that fails can
 // be played.
+// A body beyond 64 KiB is refused with 413.
 func (i *inbox) take(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
 	if err != nil {
@@ -74,6 +78,7 @@ func (i *inbox) take(w http.ResponseWriter, r *http.Request) {
 }
 
 // verify checks the signature as a receiver has to, and keeps the reason where it does not hold.
+// It goes by the library of Standard Webhooks, as a receiver of one's own would: time and signature.
 func (m *message) verify(secret string, header http.Header) {
 	if secret == "" {
 		m.Problem = "the echo has no secret to verify it with"
@@ -89,6 +94,7 @@ func (m *message) verify(secret string, header http.Header) {
 }
 
 // read takes from the body what lists show.
+// A body of another form leaves them empty.
 func (m *message) read() {
 	var said struct {
 		Type string

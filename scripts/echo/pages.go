@@ -10,9 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/scripts/standin"
 )
 
 //go:embed pages/*.html
@@ -26,33 +26,21 @@ type pages struct {
 
 // newPages are the receiver, its pages and the list as JSON.
 func newPages(i *inbox, logger *slog.Logger) (http.Handler, error) {
-	site, err := web.New(web.Options{Service: "echo", Files: embedded, Logger: logger})
+	mux, err := standin.Pages("echo", embedded, logger, func(site *web.Site) map[string]web.Handler {
+		p := pages{i, site}
+		return map[string]web.Handler{"GET /{$}": p.list, "GET /message/{number}": p.message, "GET /return": p.back}
+	})
 	if err != nil {
 		return nil, err
 	}
-	p := pages{i, site}
-	mux := http.NewServeMux()
 	mux.HandleFunc("POST /", i.take)
-	mux.Handle("GET /assets/echo/", site.Assets())
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	mux.HandleFunc("GET /messages", p.json)
-	for pattern, page := range map[string]web.Handler{"GET /{$}": p.list, "GET /message/{number}": p.message, "GET /return": p.back} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			web.Secure(w.Header())
-			// Cookies belong to a machine, whatever the port: those of a console here are not ours.
-			r.Header.Del("Cookie")
-			r = r.WithContext(caller.With(r.Context(), caller.Caller{}))
-			if err := page(w, r); err != nil {
-				site.Fail(w, r, err)
-			}
-		})
-	}
+	mux.HandleFunc("GET /messages", i.json)
 	return mux, nil
 }
 
 // json answers the messages, newest first; ?order= keeps to one order.
-func (p pages) json(w http.ResponseWriter, r *http.Request) {
-	b, err := json.MarshalIndent(map[string]any{"messages": p.inbox.newest(r.URL.Query().Get("order"))}, "", "  ")
+func (i *inbox) json(w http.ResponseWriter, r *http.Request) {
+	b, err := json.MarshalIndent(map[string]any{"messages": i.newest(r.URL.Query().Get("order"))}, "", "  ")
 	if err != nil {
 		http.Error(w, "the messages cannot be written", http.StatusInternalServerError)
 		return
@@ -62,12 +50,15 @@ func (p pages) json(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(append(b, '\n'))
 }
 
+// list is the page of all messages, or of one order's.
 func (p pages) list(w http.ResponseWriter, r *http.Request) error {
 	order := r.URL.Query().Get("order")
 	return p.site.Render(w, r, "list", web.Page{Title: "Notifications", Lead: "What the app was told, newest first.",
 		Data: map[string]any{"Messages": p.inbox.newest(order), "Order": order, "Kept": kept}})
 }
 
+// message is the page of one: what it says, and the bytes that are signed. A number that is not kept any more is
+// E_NOT_FOUND.
 func (p pages) message(w http.ResponseWriter, r *http.Request) error {
 	m, found := p.inbox.find(r.PathValue("number"))
 	if !found {

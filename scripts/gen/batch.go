@@ -2,7 +2,9 @@ package main
 
 import (
 	"database/sql"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -39,12 +41,20 @@ type moment = sql.Null[stamp]
 // at is a moment that is there.
 func at(s stamp) moment { return moment{V: s, Valid: true} }
 
+// micros is a moment that is written with six digits of its second; a stamp alone is written without any.
+type micros stamp
+
+// cents are hundredths, written as a decimal with two digits: -5 is -0.05.
+type cents int64
+
 // batch collects rows as one INSERT statement. The literals are exact under the
-// sql_mode that the loader sets (backslash escapes on).
+// sql_mode that the loader sets (backslash escapes on). The driver could put them in
+// place of placeholders itself, but its bytes are its own: those of a batch are the
+// same with every release of it, so that a checksum of them tells that the sample is
+// what it was (TestSameBytes).
 type batch struct {
-	buf   []byte
-	rows  int64
-	first bool // the next value is its row's first
+	buf  []byte // the statement so far
+	rows int64  // how many rows it has
 }
 
 // begin empties the batch and starts a statement.
@@ -53,108 +63,68 @@ func (b *batch) begin(head string) {
 	b.rows = 0
 }
 
-// open begins a row.
-func (b *batch) open() {
-	if b.rows > 0 {
-		b.buf = append(b.buf, ',')
+// row appends a row of values, which stand in the order of the table's columns.
+func (b *batch) row(values ...any) {
+	for i, v := range values {
+		switch {
+		case i > 0:
+			b.buf = append(b.buf, ',')
+		case b.rows > 0:
+			b.buf = append(b.buf, ",\n("...)
+		default:
+			b.buf = append(b.buf, "\n("...)
+		}
+		b.literal(v)
 	}
-	b.buf = append(b.buf, '\n', '(')
+	b.buf = append(b.buf, ')')
 	b.rows++
-	b.first = true
 }
 
-// close ends a row.
-func (b *batch) close() { b.buf = append(b.buf, ')') }
-
-// comma separates values of a row.
-func (b *batch) comma() {
-	if !b.first {
-		b.buf = append(b.buf, ',')
+// literal appends a value as SQL. Rows hold no types but these: any other is a mistake of this program.
+func (b *batch) literal(value any) {
+	switch v := value.(type) {
+	case int64:
+		b.buf = strconv.AppendInt(b.buf, v, 10)
+	case bool:
+		if v {
+			b.literal(int64(1))
+		} else {
+			b.literal(int64(0))
+		}
+	case cents:
+		sign, n := "", v
+		if n < 0 {
+			sign, n = "-", -n
+		}
+		b.buf = fmt.Appendf(b.buf, "%s%d.%02d", sign, n/100, n%100)
+	case string:
+		b.text(v)
+	case text:
+		b.optional(v.Valid, v.V)
+	case stamp:
+		b.buf = v.time().AppendFormat(b.buf, "'2006-01-02 15:04:05'")
+	case moment:
+		b.optional(v.Valid, v.V)
+	case micros:
+		b.buf = stamp(v).time().AppendFormat(b.buf, "'2006-01-02 15:04:05.000000'")
+	default:
+		panic(fmt.Sprintf("no literal for %T", v))
 	}
-	b.first = false
 }
 
-// null, int, bool, text and the methods below each append one value in the order of the table's columns.
-func (b *batch) null() {
-	b.comma()
-	b.buf = append(b.buf, "NULL"...)
-}
-
-func (b *batch) int(n int64) {
-	b.comma()
-	b.buf = strconv.AppendInt(b.buf, n, 10)
-}
-
-func (b *batch) bool(v bool) {
-	if v {
-		b.int(1)
+// optional appends a value that is there, else NULL.
+func (b *batch) optional(there bool, value any) {
+	if there {
+		b.literal(value)
 	} else {
-		b.int(0)
+		b.buf = append(b.buf, "NULL"...)
 	}
 }
 
-// cents writes hundredths as a decimal: -5 is -0.05.
-func (b *batch) cents(n int64) {
-	b.comma()
-	if n < 0 {
-		b.buf = append(b.buf, '-')
-		n = -n
-	}
-	b.buf = strconv.AppendInt(b.buf, n/100, 10)
-	b.buf = append(b.buf, '.', byte('0'+n/10%10), byte('0'+n%10))
-}
+// escapes are the characters that end or change a literal in quotes. A NUL would end the statement for some clients.
+var escapes = strings.NewReplacer(`'`, `\'`, `\`, `\\`, "\n", `\n`, "\r", `\r`, "\x00", `\0`)
 
 // text appends a string literal with backslash escapes.
 func (b *batch) text(s string) {
-	b.comma()
-	b.buf = append(b.buf, '\'')
-	clean := 0
-	for i := range len(s) {
-		var escape byte
-		switch s[i] {
-		case '\'', '\\':
-			escape = s[i]
-		case '\n':
-			escape = 'n'
-		case '\r':
-			escape = 'r'
-		case 0:
-			escape = '0'
-		default:
-			continue
-		}
-		b.buf = append(b.buf, s[clean:i]...)
-		b.buf = append(b.buf, '\\', escape)
-		clean = i + 1
-	}
-	b.buf = append(b.buf, s[clean:]...)
-	b.buf = append(b.buf, '\'')
-}
-
-// optText appends a text or NULL.
-func (b *batch) optText(t text) {
-	if t.Valid {
-		b.text(t.V)
-	} else {
-		b.null()
-	}
-}
-
-// datetime appends a DATETIME without a fraction, and micros one with six digits.
-func (b *batch) datetime(s stamp) { b.stamp(s, "'2006-01-02 15:04:05'") }
-func (b *batch) micros(s stamp)   { b.stamp(s, "'2006-01-02 15:04:05.000000'") }
-
-// optDatetime appends a moment or NULL.
-func (b *batch) optDatetime(m moment) {
-	if m.Valid {
-		b.datetime(m.V)
-	} else {
-		b.null()
-	}
-}
-
-// stamp appends a moment in a layout of package time.
-func (b *batch) stamp(s stamp, layout string) {
-	b.comma()
-	b.buf = s.time().AppendFormat(b.buf, layout)
+	b.buf = append(append(append(b.buf, '\''), escapes.Replace(s)...), '\'')
 }

@@ -15,6 +15,7 @@ type brand struct {
 	homepage    text
 	created     stamp
 
+	// The language of its names, and the theme of its category, which choose the words of its campaigns.
 	lex   *lexicon
 	theme int
 }
@@ -62,14 +63,7 @@ func (p *plan) brand(id int64) brand {
 	return r
 }
 
-// write appends the row.
-func (r brand) write(b *batch) {
-	b.int(r.id)
-	b.int(r.partner)
-	b.text(r.name)
-	b.text(r.president)
-	b.int(r.category)
-	b.text(r.country)
-	b.optText(r.homepage)
-	b.datetime(r.created)
+// values are those of the row, in the order of the table's columns.
+func (r brand) values() []any {
+	return []any{r.id, r.partner, r.name, r.president, r.category, r.country, r.homepage, r.created}
 }

@@ -6,6 +6,7 @@ import (
 )
 
 const (
+	// The marketplace's own status codes, as the source stores them.
 	accepting   = "1206"
 	underReview = "1208"
 	closed      = "1209"
@@ -16,6 +17,7 @@ const (
 // campaign is what other rows need to know of one. Its name and counters are made
 // only for its own row.
 type campaign struct {
+	// end is NULL for a campaign that is open until somebody closes it; offers is how many members may take part.
 	id, brand int64
 	status    string
 	start     stamp
@@ -31,6 +33,7 @@ func (p *plan) campaign(id int64) campaign {
 	along := opening + stamp((id-1)*int64((lastPlanned-opening)/day)/p.campaigns)*day
 	start := along + stamp(d.between(-4, 4))*day
 	start = max(start, opening) + pick(&d, []stamp{0, 9 * hour, 10 * hour, 10 * hour, 14 * hour, 17*hour + 30*minute})
+	// Remainders of ids, and no dice, decide on the special cases: so each is there at every seed.
 	switch id % 97 {
 	case 7: // on the boundary of a date filter, and a second to either side
 		start = newYear
@@ -129,17 +132,7 @@ func (p *plan) campaignRow(id int64) campaignRow {
 	return r
 }
 
-// write appends the row.
-func (r campaignRow) write(b *batch) {
-	b.int(r.id)
-	b.int(r.partner)
-	b.int(r.brand)
-	b.text(r.name)
-	b.text(r.status)
-	b.datetime(r.start)
-	b.optDatetime(r.end)
-	b.int(r.offers)
-	b.int(r.applied)
-	b.int(r.views)
-	b.datetime(r.created)
+// values are those of the row, in the order of the table's columns.
+func (r campaignRow) values() []any {
+	return []any{r.id, r.partner, r.brand, r.name, r.status, r.start, r.end, r.offers, r.applied, r.views, r.created}
 }

@@ -15,6 +15,9 @@ type category struct {
 	names      []categoryName
 }
 
+// values are those of the row, in the order of the table's columns.
+func (c category) values() []any { return []any{c.id, c.parent, c.order} }
+
 // categoryName is a name in one language.
 type categoryName struct{ language, name string }
 

@@ -19,6 +19,7 @@ type ledger struct {
 
 // account is the balance of one brand.
 type account struct {
+	// In hundredths; last is the time of the newest transaction, and count how many there were.
 	balance int64
 	last    stamp
 	count   uint32
@@ -77,6 +78,7 @@ func (l *ledger) now(id int64) stamp {
 const liter = 100
 
 // book makes the next transaction of a brand, so that each balance follows from the one before.
+// The amounts are bounded by the balance before, so that it seldom falls below nothing.
 func (l *ledger) book(brand, ordinal int64, created stamp) deposit {
 	a := &l.brands[brand-1]
 	d := roll(l.plan.seed, forDeposit, brand<<24|ordinal)
@@ -106,12 +108,7 @@ func (l *ledger) book(brand, ordinal int64, created stamp) deposit {
 	return r
 }
 
-// write appends the row.
-func (r deposit) write(b *batch) {
-	b.int(r.id)
-	b.int(r.brand)
-	b.text(r.kind)
-	b.cents(r.amount)
-	b.cents(r.balance)
-	b.micros(r.created)
+// values are those of the row, in the order of the table's columns.
+func (r deposit) values() []any {
+	return []any{r.id, r.brand, r.kind, cents(r.amount), cents(r.balance), micros(r.created)}
 }

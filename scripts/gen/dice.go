@@ -148,6 +148,7 @@ func share(total int64, weights []uint64, atLeastOne bool) shares {
 			given++
 		}
 		if sum > 0 {
+			// 128 bits, because a product of two large numbers would overflow.
 			hi, lo := bits.Mul64(rest, running)
 			part, _ := bits.Div64(hi, lo, sum)
 			ends[i] = uint32(given + part)
@@ -173,6 +174,7 @@ func (s shares) count(i int64) int64 {
 }
 
 // owner answers whose child a place is, and which of its children (both from 0).
+// It is a binary search: no table of children is kept.
 func (s shares) owner(place int64) (parent, ordinal int64) {
 	i := sort.Search(len(s), func(i int) bool { return int64(s[i]) > place })
 	if i == 0 {

@@ -401,17 +401,7 @@ func TestSharesAddUp(t *testing.T) {
 func TestLiterals(t *testing.T) {
 	var b batch
 	b.begin("X")
-	b.open()
-	b.text("a'b\\c\nd\re\x00f\t𠮷")
-	b.cents(-5)
-	b.cents(123456)
-	b.cents(-100)
-	b.optText(text{})
-	b.optDatetime(moment{})
-	b.datetime(newYear - second)
-	b.micros(newYear + 7)
-	b.bool(true)
-	b.close()
+	b.row("a'b\\c\nd\re\x00f\t𠮷", cents(-5), cents(123456), cents(-100), text{}, moment{}, newYear-second, micros(newYear+7), true)
 	want := "X\n('a\\'b\\\\c\\nd\\re\\0f\t𠮷',-0.05,1234.56,-1.00,NULL,NULL,'2025-12-31 23:59:59','2026-01-01 00:00:00.000007',1)"
 	if string(b.buf) != want {
 		t.Errorf("got  %q\nwant %q", b.buf, want)

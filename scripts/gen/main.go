@@ -23,25 +23,18 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"hub.internal/scripts/program"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := command().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "gen:", err)
-		stop()
-		os.Exit(1)
-	}
-}
+func main() { program.Main(command()) }
 
 // options are what the command line says.
 type options struct {
+	// The flags by their names.
 	dsn   string
 	scale float64
 	seed  uint64
@@ -52,11 +45,9 @@ type options struct {
 func command() *cobra.Command {
 	o := options{}
 	c := &cobra.Command{
-		Use:           "gen --dsn 'user:password@tcp(host:port)/database'",
-		Short:         "Fill the source database with deterministic sample data",
-		Args:          cobra.NoArgs,
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Use:   "gen --dsn 'user:password@tcp(host:port)/database'",
+		Short: "Fill the source database with deterministic sample data",
+		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return run(c.Context(), o, os.Stderr)
 		},

@@ -4,6 +4,7 @@ import "strconv"
 
 // member is a row of table member: a consumer, whom Hub never writes to.
 type member struct {
+	// consent is the consent to marketing, which nobody has given.
 	id              int64
 	nickname, email string
 	country         string
@@ -42,6 +43,7 @@ func (p *plan) member(id int64) member {
 // trapEmail makes a handful of members people who are a partner's contact as well,
 // under the same address. Members may not be written to, so neither may these.
 func (p *plan) trapEmail(id int64) (string, bool) {
+	// One in about ten thousand, and the eleventh first: the least scale has one, too.
 	const every, firstTrap = 9973, 11
 	if id%every != firstTrap {
 		return "", false
@@ -69,14 +71,9 @@ func swapCase(s string) string {
 	return string(b)
 }
 
-// write appends the row.
-func (r member) write(b *batch) {
-	b.int(r.id)
-	b.text(r.nickname)
-	b.text(r.email)
-	b.text(r.country)
-	b.optText(r.consent)
-	b.datetime(r.created)
+// values are those of the row, in the order of the table's columns.
+func (r member) values() []any {
+	return []any{r.id, r.nickname, r.email, r.country, r.consent, r.created}
 }
 
 // application is a row of campaign_application: a member who wants to take part.
@@ -119,13 +116,9 @@ func (p *plan) applicationOf(id, campaignID, ordinal int64) application {
 	return r
 }
 
-// write appends the row.
-func (r application) write(b *batch) {
-	b.int(r.id)
-	b.int(r.campaign)
-	b.int(r.member)
-	b.text(r.status)
-	b.datetime(r.applied)
+// values are those of the row, in the order of the table's columns.
+func (r application) values() []any {
+	return []any{r.id, r.campaign, r.member, r.status, r.applied}
 }
 
 // review is a row of table review: what a member wrote.
@@ -162,12 +155,7 @@ func (p *plan) review(id int64) review {
 	return r
 }
 
-// write appends the row.
-func (r review) write(b *batch) {
-	b.int(r.id)
-	b.int(r.campaign)
-	b.int(r.member)
-	b.int(r.rating)
-	b.optText(r.content)
-	b.datetime(r.created)
+// values are those of the row, in the order of the table's columns.
+func (r review) values() []any {
+	return []any{r.id, r.campaign, r.member, r.rating, r.content, r.created}
 }

@@ -70,6 +70,7 @@ const longName = "…"
 // odd applies an oddity; bound is the column's width in characters.
 func odd(name, oddity string, bound int) string {
 	if oddity == longName {
+		// A column's width is counted in characters, and some of these take four bytes.
 		filler := []rune(name + " 𠮷 ")
 		r := make([]rune, bound)
 		for i := range r {

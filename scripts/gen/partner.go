@@ -41,24 +41,22 @@ func (p *plan) partner(id int64) partner {
 	return r
 }
 
-// write appends the row.
-func (r partner) write(b *batch) {
-	b.int(r.id)
-	b.text(r.name)
-	b.optText(r.businessNo)
-	b.text(r.country)
-	b.datetime(r.created)
+// values are those of the row, in the order of the table's columns.
+func (r partner) values() []any {
+	return []any{r.id, r.name, r.businessNo, r.country, r.created}
 }
 
 // A situation is the set of contacts that a partner has. Each stands for a case in
 // the rules of who may be written to; partners take them in turn, so that every case
 // exists at every scale and seed.
 type situation struct {
+	// What the case is, for tests and readers, and the contacts in the order of their ids.
 	about  string
 	admins []contact
 }
 
 type contact struct {
+	// Only a contact that is verified and READY may be written to.
 	verified bool
 	status   string
 	login    login
@@ -192,15 +190,7 @@ func (p *plan) adminEmail(partner, ordinal int64) string {
 	return who.given + "." + who.family + n + "@" + firm.domain
 }
 
-// write appends the row.
-func (r admin) write(b *batch) {
-	b.int(r.id)
-	b.int(r.partner)
-	b.text(r.name)
-	b.text(r.email)
-	b.bool(r.verified)
-	b.text(r.status)
-	b.optText(r.position)
-	b.optDatetime(r.lastLogin)
-	b.datetime(r.created)
+// values are those of the row, in the order of the table's columns.
+func (r admin) values() []any {
+	return []any{r.id, r.partner, r.name, r.email, r.verified, r.status, r.position, r.lastLogin, r.created}
 }

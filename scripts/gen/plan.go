@@ -68,6 +68,7 @@ func newPlan(scale float64, seed uint64) (*plan, error) {
 	if !(scale >= minScale && scale <= maxScale) {
 		return nil, fmt.Errorf("--scale %v: want a number from %v to %v", scale, minScale, maxScale)
 	}
+	// A table has one row at least, at any scale.
 	rows := func(atScale1 float64) int64 { return max(1, int64(math.Round(atScale1*scale))) }
 	p := &plan{
 		seed:       seed,
@@ -120,6 +121,7 @@ var countryWeights = []int64{58, 12, 11, 11, 8}
 // country draws the language of a country by its weight.
 func country(d *dice) *lexicon {
 	n := d.below(100)
+	// The order is that of words.json.
 	for i, w := range countryWeights {
 		if n -= w; n < 0 {
 			return lexicons[i]

@@ -5,33 +5,25 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/localserver"
+	"hub.internal/scripts/program"
+	"hub.internal/scripts/standin"
 )
 
-func main() {
-	if err := command().Execute(); err != nil {
-		fmt.Fprintln(os.Stderr, "mailsink: "+err.Error())
-		os.Exit(1)
-	}
-}
+func main() { program.Main(command()) }
 
 // command is the program's command line.
 func command() *cobra.Command {
 	var smtpAddr, webAddr, dir string
 	c := &cobra.Command{
-		Use: "mailsink", Short: "Take mails, keep each as a file, and show them", Args: cobra.NoArgs, SilenceErrors: true, SilenceUsage: true,
+		Use: "mailsink", Short: "Take mails, keep each as a file, and show them", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return run(c.Context(), c.OutOrStdout(), smtpAddr, webAddr, dir)
 		},
@@ -43,46 +35,27 @@ func command() *cobra.Command {
 	return c
 }
 
-// stopLimit bounds the end of what is being taken or shown.
+// stopLimit bounds the end of what is being taken.
 const stopLimit = 5 * time.Second
 
-// run takes mails and serves their pages until ctx ends or a signal comes.
+// run takes mails and serves their pages until ctx ends.
 func run(ctx context.Context, out io.Writer, smtpAddr, webAddr, dir string) error {
-	for _, addr := range []string{smtpAddr, webAddr} {
-		host, _, err := net.SplitHostPort(addr)
-		if ip := net.ParseIP(host); err != nil || ip == nil || !ip.IsLoopback() {
-			return fmt.Errorf("%q is not an address of this machine alone, such as 127.0.0.1:1025", addr)
-		}
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := errors.Join(standin.Loopback(smtpAddr), os.MkdirAll(dir, 0o700)); err != nil {
 		return err
 	}
-	ctx, restore := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT)
-	defer restore()
 	logger := slog.New(slog.NewTextHandler(out, nil))
-	pages, err := newPages(dir, logger)
+	handler, err := newPages(dir, logger)
 	if err != nil {
 		return err
 	}
+	// The sink stops after the pages, and lets the mails that are being taken end.
 	mails, err := localserver.StartSMTP(localserver.SMTPOptions{Addr: smtpAddr, Dir: dir})
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", webAddr)
-	if err != nil {
-		mails.Kill()
-		return err
-	}
-	server := &http.Server{Handler: pages, ReadHeaderTimeout: 5 * time.Second}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
-	logger.Info("taking mails", "smtp", mails.Addr(), "web", "http://"+listener.Addr().String(), "dir", dir)
-	select {
-	case err = <-failed:
-	case <-ctx.Done():
-		err = nil
-	}
+	logger.Info("taking mails", "smtp", mails.Addr(), "dir", dir)
+	err = standin.Serve(ctx, webAddr, handler, logger)
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
-	return errors.Join(err, mails.Stop(ending), server.Shutdown(ending))
+	return errors.Join(err, mails.Stop(ending))
 }

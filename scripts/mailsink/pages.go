@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/web"
+	"hub.internal/scripts/standin"
 )
 
 //go:embed pages/*.html assets
@@ -30,41 +30,29 @@ const framePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img
 
 // pages shows the mails of a directory.
 type pages struct {
+	// Where the mails are, as the SMTP side has kept them.
 	dir  string
 	site *web.Site
 }
 
 // newPages are the list of mails, one mail with its parts, and its source as it came.
 func newPages(dir string, logger *slog.Logger) (http.Handler, error) {
-	site, err := web.New(web.Options{Service: "mailsink", Files: embedded, Logger: logger})
-	if err != nil {
-		return nil, err
-	}
-	p := pages{dir, site}
-	mux := http.NewServeMux()
-	mux.Handle("GET /assets/mailsink/", site.Assets())
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-	for pattern, page := range map[string]web.Handler{"GET /{$}": p.list, "GET /mail/{file}": p.mail, "GET /mail/{file}/html": p.html,
-		"GET /mail/{file}/download": p.download} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			web.Secure(w.Header())
-			// Cookies belong to a machine, whatever the port: those of a console here are not ours.
-			r.Header.Del("Cookie")
-			r = r.WithContext(caller.With(r.Context(), caller.Caller{}))
-			if err := page(w, r); err != nil {
-				site.Fail(w, r, err)
-			}
-		})
-	}
-	return mux, nil
+	return standin.Pages("mailsink", embedded, logger, func(site *web.Site) map[string]web.Handler {
+		p := pages{dir, site}
+		return map[string]web.Handler{"GET /{$}": p.list, "GET /mail/{file}": p.mail, "GET /mail/{file}/html": p.html,
+			"GET /mail/{file}/download": p.download}
+	})
 }
 
 // line is a mail in the list.
+// At is when it was taken.
 type line struct {
 	localserver.Mail
 	At time.Time
 }
 
+// list is a page of mails. The next page begins before a name and not at a number, so that mails which come meanwhile
+// move nothing.
 func (p pages) list(w http.ResponseWriter, r *http.Request) error {
 	names, err := localserver.MailFiles(p.dir)
 	if err != nil {
@@ -104,6 +92,7 @@ func at(name string) time.Time {
 }
 
 // open reads a mail, or what can be read of it.
+// A name that leads elsewhere, and one that is not there, is E_NOT_FOUND.
 func (p pages) open(name string) (localserver.Mail, error) {
 	if filepath.Base(name) != name || !strings.HasSuffix(name, localserver.MailSuffix) {
 		return localserver.Mail{}, fault.New(fault.NotFound, "There is no mail %q.", name)
@@ -119,6 +108,7 @@ func (p pages) open(name string) (localserver.Mail, error) {
 	return m, nil
 }
 
+// mail is the page of one mail: its parts, its header and its source.
 func (p pages) mail(w http.ResponseWriter, r *http.Request) error {
 	m, err := p.open(r.PathValue("file"))
 	if err != nil {
@@ -133,6 +123,7 @@ func (p pages) mail(w http.ResponseWriter, r *http.Request) error {
 		Data: map[string]any{"Mail": m, "At": at(m.File), "Head": head, "Source": source}})
 }
 
+// html is the mail's own HTML for a frame. It is shown as it came, in a sandbox without scripts: framePolicy.
 func (p pages) html(w http.ResponseWriter, r *http.Request) error {
 	m, err := p.open(r.PathValue("file"))
 	if err != nil {
@@ -145,6 +136,7 @@ func (p pages) html(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
+// download is the file itself, which mail programs open.
 func (p pages) download(w http.ResponseWriter, r *http.Request) error {
 	m, err := p.open(r.PathValue("file"))
 	if err != nil {

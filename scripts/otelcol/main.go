@@ -24,6 +24,7 @@ import (
 	"go.opentelemetry.io/collector/service/telemetry/otelconftelemetry"
 )
 
+// The parts are compiled in: a configuration that names any other does not start.
 func main() {
 	command := otelcol.NewCommand(otelcol.CollectorSettings{
 		BuildInfo: component.BuildInfo{Command: "otelcol", Description: "OpenTelemetry collector", Version: "0.155.0"},

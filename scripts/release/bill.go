@@ -1,5 +1,8 @@
 package main
 
+// The bill of materials says what is in the program, by the program's own build information, and not what go.mod
+// allows: a module that no package of is linked is not in it.
+
 import (
 	"bytes"
 	"cmp"
@@ -17,6 +20,8 @@ import (
 	"time"
 
 	cdx "github.com/CycloneDX/cyclonedx-go"
+
+	"hub.internal/scripts/program"
 )
 
 // writeBill writes the bill of materials of the program that was built, as CycloneDX 1.6 in JSON, and returns how many components it
@@ -26,12 +31,13 @@ func writeBill(e edition, used map[string]module, path string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	sum, err := digest(e.program())
+	sum, err := program.Digest(e.program())
 	if err != nil {
 		return 0, err
 	}
 	name := "pkg:golang/hub.internal/services/" + e.service + "@" + e.version
 	language := strings.TrimPrefix(info.GoVersion, "go")
+	// The standard library is a component like any other: its vulnerabilities are the program's.
 	components := []cdx.Component{{BOMRef: "std", Type: cdx.ComponentTypeLibrary, Name: "std", Version: language,
 		PackageURL: "pkg:golang/std@" + language, Licenses: named("BSD-3-Clause")}}
 	for _, m := range info.Deps {
@@ -46,6 +52,7 @@ func writeBill(e edition, used map[string]module, path string) (int, error) {
 		refs[i] = c.BOMRef
 	}
 	b := cdx.NewBOM()
+	// Nothing in the bill is of the moment at which it is made, so that two of one program are the same bytes.
 	b.SerialNumber = serial(sum)
 	b.Metadata = &cdx.Metadata{Timestamp: e.at.UTC().Format(time.RFC3339),
 		Tools: &cdx.ToolsChoice{Components: &[]cdx.Component{{Type: cdx.ComponentTypeApplication, Name: "hub.internal/scripts/release"}}},
@@ -66,6 +73,7 @@ func writeBill(e edition, used map[string]module, path string) (int, error) {
 
 // component describes one module of the program: its package URL, licences and checksum. A module of Hub's own has
 // the version of the release, because it has none of its own.
+// A module that go list does not know, and one that is replaced by another, is an error: the bill would be wrong.
 func component(e edition, m *debug.Module, used map[string]module) (cdx.Component, error) {
 	known, found := used[m.Path]
 	if !found {
@@ -83,6 +91,7 @@ func component(e edition, m *debug.Module, used map[string]module) (cdx.Componen
 			return cdx.Component{}, err
 		}
 	}
+	// A plus sign in a version would be read as a space.
 	purl := "pkg:golang/" + m.Path + "@" + strings.ReplaceAll(version, "+", "%2B")
 	c := cdx.Component{BOMRef: purl, Type: cdx.ComponentTypeLibrary, Name: m.Path, Version: version, PackageURL: purl,
 		Licenses: named(licences...)}
@@ -109,6 +118,7 @@ func named(names ...string) *cdx.Licenses {
 // serial is a UUID (RFC 9562, version 8) that is the same for the same program.
 func serial(sum string) string {
 	u := sha256.Sum256([]byte("hub bill of materials " + sum))
+	// The version and the variant of the UUID.
 	u[6], u[8] = u[6]&0x0f|0x80, u[8]&0x3f|0x80
 	return fmt.Sprintf("urn:uuid:%x-%x-%x-%x-%x", u[0:4], u[4:6], u[6:8], u[8:10], u[10:16])
 }
@@ -138,6 +148,7 @@ func checkModules(ctx context.Context, e edition, out io.Writer) error {
 func reachable(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
+	// A copy of the database on this machine, for one without a network.
 	if path, ok := strings.CutPrefix(url, "file://"); ok {
 		_, err := os.Stat(path)
 		return err

@@ -1,5 +1,8 @@
 package main
 
+// Docker and buildah make the same image of deploy/Dockerfile; which of them is here decides. Both are given the
+// program that was built before, so that what is released is what was compared and checked.
+
 import (
 	"bytes"
 	"context"
@@ -14,6 +17,7 @@ import (
 
 // builder is a program that makes images of a Dockerfile.
 type builder struct {
+	// The program, as it is called.
 	name string
 	// before are arguments ahead of the command, after those behind it.
 	before, after []string
@@ -44,11 +48,13 @@ func newBuildah(before ...string) builder {
 }
 
 // image makes the image of what was laid out: the program is not built in the Dockerfile's stage, but given in its place.
+// What the builder prints goes to progress.
 func (b builder) image(ctx context.Context, e edition, progress io.Writer) error {
 	stage, err := filepath.Abs(e.stage())
 	if err != nil {
 		return err
 	}
+	// Times in the image are those of the commit, so that a second build has the same.
 	epoch := fmt.Sprint(e.at.Unix())
 	args := append(append([]string{}, b.before...), "build")
 	args = append(args, b.after...)

@@ -9,6 +9,7 @@ import (
 var heading = regexp.MustCompile(`^## \[(Unreleased|\d+\.\d+\.\d+)\](?: - (\d{4}-\d{2}-\d{2}))?$`)
 
 // chapter is what a CHANGELOG says of one version.
+// date is as it is written, 2026-01-31, and empty for what is not released; text is without the heading.
 type chapter struct{ version, date, text string }
 
 // chapters reads a CHANGELOG as https://keepachangelog.com/en/1.1.0 has it: a heading for each version, the newest first, with its

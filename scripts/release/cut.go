@@ -21,11 +21,13 @@ import (
 	"golang.org/x/mod/semver"
 
 	"hub.internal/pkg/inventory"
+	"hub.internal/scripts/program"
 )
 
 // trunk is the branch that releases are made of.
 const trunk = "main"
 
+// Leading zeros are none of semantic versioning's.
 var released = regexp.MustCompile(`^v(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$`)
 
 // cut releases one service or the client: it checks all that a release stands for, builds the program twice, the image of a service and
@@ -39,6 +41,7 @@ func cut(ctx context.Context, service, version string, out, progress io.Writer) 
 	if err != nil {
 		return err
 	}
+	// The client has no image, and needs none of them.
 	var b builder
 	if e.deployed() {
 		if b, err = findBuilder(ctx); err != nil {
@@ -84,6 +87,7 @@ func (r repository) cut(ctx context.Context, e edition, b builder, out, progress
 }
 
 // ready names everything that keeps the service from being released.
+// All that stands in the way is in one error, so that a person mends it in one go.
 func (r repository) ready(ctx context.Context, service, version string) error {
 	if err := r.knows(service); err != nil {
 		return err
@@ -137,6 +141,7 @@ func (r repository) isClean(ctx context.Context) error {
 }
 
 // isLater tells whether the version is later than those that were released.
+// Versions are compared by semantic versioning; tags of another form are passed over.
 func (r repository) isLater(ctx context.Context, service, version string) error {
 	tags, err := r.tags(ctx, service)
 	if err != nil {
@@ -198,8 +203,9 @@ func (r repository) inManifests(service, version string) error {
 }
 
 // reproduces builds the commit elsewhere, with an empty cache, and compares.
+// An empty cache shows what only a warm one would hide: a path, a time, a file that is not in git.
 func (r repository) reproduces(ctx context.Context, e edition) error {
-	first, err := digest(e.program())
+	first, err := program.Digest(e.program())
 	if err != nil {
 		return err
 	}
@@ -215,6 +221,7 @@ func (r repository) reproduces(ctx context.Context, e edition) error {
 
 // rebuild is the SHA-256 of the program that a commit's files make in a folder of their own; with an empty cache, unless the edition
 // brings an environment along.
+// The commit is any name that git knows: HEAD or a tag.
 func (r repository) rebuild(ctx context.Context, e edition, commit string) (string, error) {
 	dir, err := os.MkdirTemp("", "hub-release-")
 	if err != nil {
@@ -235,5 +242,5 @@ func (r repository) rebuild(ctx context.Context, e edition, commit string) (stri
 	if err := e.build(ctx, path); err != nil {
 		return "", err
 	}
-	return digest(path)
+	return program.Digest(path)
 }

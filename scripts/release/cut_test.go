@@ -13,6 +13,7 @@ import (
 
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/inventory"
+	"hub.internal/scripts/program"
 )
 
 // noImages stands for docker where a test is not about images.
@@ -142,7 +143,7 @@ func TestARelease(t *testing.T) {
 	if err := cdx.NewBOMDecoder(f, cdx.BOMFileFormatJSON).Decode(&b); err != nil {
 		t.Fatal(err)
 	}
-	sum, err := digest(e.program())
+	sum, err := program.Digest(e.program())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,11 +216,11 @@ func TestTwoBuildsAreOne(t *testing.T) {
 	if err := second.layOut(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	a, err := digest(first.program())
+	a, err := program.Digest(first.program())
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := digest(second.program())
+	b, err := program.Digest(second.program())
 	if err != nil || a != b {
 		t.Errorf("%v: %s and %s", err, a, b)
 	}

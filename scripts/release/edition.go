@@ -1,12 +1,12 @@
 package main
 
+// An edition is the one description of a build that all commands share: the flags, the environment and the places of a
+// release, whether it is tagged in the end or only tried.
+
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -37,6 +37,7 @@ type edition struct {
 }
 
 // goVersion is the Go that a release is built with, as deploy/Dockerfile has it.
+// A release is built with this one also where another Go is installed: the go command fetches it.
 func goVersion(root string) (string, error) {
 	b, err := os.ReadFile(filepath.Join(root, "deploy", "Dockerfile"))
 	if err != nil {
@@ -97,6 +98,7 @@ func (e edition) flags() []string {
 }
 
 // command is the go command in the service's module, alone as in a release: without the workspace, and without cgo.
+// Go's own variables of the caller, such as GOFLAGS, must not change what is released.
 func (e edition) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = e.module()
@@ -146,6 +148,7 @@ func (e edition) layOut(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(out, "etc", "hub", "catalog.json"), catalog, 0o644); err != nil {
 		return err
 	}
+	// Parents come last: a change in a directory is one of its time.
 	modes := []struct {
 		path string
 		mode os.FileMode
@@ -160,18 +163,4 @@ func (e edition) layOut(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// digest is the SHA-256 of a file.
-func digest(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

@@ -1,11 +1,14 @@
 package main
 
+// Licences are read from the files in the module cache and not looked up: what is checked is what is used.
+
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,6 +26,7 @@ var permitted = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "M
 
 // module is a module that a program is made of.
 type module struct {
+	// As go list has them; Dir is the folder with its files, and Main tells a module of the workspace.
 	Path, Version, Dir string
 	Main               bool
 }
@@ -52,9 +56,11 @@ func modules(ctx context.Context, root, service string) (map[string]module, erro
 	}
 }
 
+// LICENSE, LICENCE-MIT, UNLICENSE, COPYING and the like.
 var licenceFile = regexp.MustCompile(`(?i)^(un)?licen[cs]e([-.].*)?$|^copying([-.].*)?$`)
 
 // licencesOf are the SPDX names of the licences at the root of a module.
+// None is no error here: allowed says what that means.
 func licencesOf(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -70,6 +76,7 @@ func licencesOf(dir string) ([]string, error) {
 			return nil, err
 		}
 		for _, m := range licensecheck.Scan(text).Match {
+			// An address that a text mentions is no licence by itself.
 			if !m.IsURL && !slices.Contains(names, m.ID) {
 				names = append(names, m.ID)
 			}
@@ -104,12 +111,7 @@ func allowed(used map[string]module) error {
 
 // sorted lists modules by their paths, so that messages come in a fixed order.
 func sorted(used map[string]module) []module {
-	list := make([]module, 0, len(used))
-	for _, m := range used {
-		list = append(list, m)
-	}
-	slices.SortFunc(list, func(a, b module) int { return strings.Compare(a.Path, b.Path) })
-	return list
+	return slices.SortedFunc(maps.Values(used), func(a, b module) int { return strings.Compare(a.Path, b.Path) })
 }
 
 // licences checks all services and the client.

@@ -16,29 +16,19 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"path/filepath"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/inventory"
+	"hub.internal/scripts/program"
 )
 
-func main() {
-	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := root().ExecuteContext(ctx)
-	restore()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "release:", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main(root()) }
 
+// root is the command with its sub-commands: one for each thing that is made of a service.
 func root() *cobra.Command {
-	c := &cobra.Command{Use: "release", Short: "Make what a service is released as", SilenceErrors: true, SilenceUsage: true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}}
+	c := &cobra.Command{Use: "release", Short: "Make what a service is released as"}
 	c.AddCommand(imageCommand(),
 		&cobra.Command{Use: "sbom SERVICE", Short: "Write the bill of materials of one service's program", Args: cobra.ExactArgs(1),
 			RunE: func(c *cobra.Command, args []string) error {
@@ -104,7 +94,7 @@ func makeImage(ctx context.Context, e edition, archive string, out, progress io.
 	if err := e.layOut(ctx); err != nil {
 		return err
 	}
-	sum, err := digest(e.program())
+	sum, err := program.Digest(e.program())
 	if err != nil {
 		return err
 	}
@@ -124,6 +114,7 @@ func makeImage(ctx context.Context, e edition, archive string, out, progress io.
 
 // makeBill checks licences, checksums and known vulnerabilities, then writes the bill of materials. A licence that
 // is not permitted, or unknown, is an error.
+// The checks come first, so that no bill is there for a program that may not be released.
 func makeBill(ctx context.Context, e edition, out io.Writer) error {
 	used, err := modules(ctx, e.root, e.service)
 	if err != nil {

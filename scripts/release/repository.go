@@ -1,5 +1,7 @@
 package main
 
+// What git knows is asked of git itself: a library would have its own idea of a clean tree.
+
 import (
 	"bytes"
 	"context"
@@ -44,6 +46,7 @@ func (r repository) edition(ctx context.Context, service, version string) (editi
 	if changes != "" {
 		e.revision += "+dirty"
 	}
+	// The time of the commit, in seconds since 1970.
 	at, err := r.git(ctx, "log", "-1", "--format=%ct")
 	if err != nil {
 		return e, err
@@ -76,6 +79,7 @@ func (r repository) tags(ctx context.Context, service string) ([]string, error) 
 }
 
 // export writes the files of a commit below dir.
+// What is not in the commit is not there: a build of it needs nothing else.
 func (r repository) export(ctx context.Context, commit, dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

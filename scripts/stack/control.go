@@ -47,6 +47,7 @@ func (c control) run(ctx context.Context, p plan) (status, error) {
 	if err != nil {
 		return status{}, err
 	}
+	// It never says anything where the supervisor was there before.
 	exited := make(<-chan error)
 	if pid == 0 {
 		if pid, exited, err = c.spawn(); err != nil {
@@ -55,6 +56,7 @@ func (c control) run(ctx context.Context, p plan) (status, error) {
 	} else if err := syscall.Kill(pid, syscall.SIGHUP); err != nil {
 		return status{}, fmt.Errorf("supervisor %d: %w", pid, err)
 	}
+	// Two waits, because a supervisor that hangs is known within seconds, and a database may take minutes to recover.
 	err = c.await(ctx, answerLimit, exited, func(s status) bool { return s.PID == pid && s.Seen >= p.Generation })
 	if errors.Is(err, context.DeadlineExceeded) {
 		return status{}, errUnresponsive
@@ -111,6 +113,7 @@ func (c control) await(ctx context.Context, limit time.Duration, exited <-chan e
 }
 
 // stop ends the supervisor with all it runs.
+// It succeeds where none lives. One that does not end within stopLimit is killed.
 func (c control) stop(ctx context.Context) error {
 	pid, err := c.pid()
 	if err != nil || pid == 0 {
@@ -128,6 +131,7 @@ func (c control) stop(ctx context.Context) error {
 }
 
 // kill ends a supervisor that does not react; its programs die with it.
+// The kernel ends the children: each is tied to it (localserver.StartProgram).
 func (c control) kill(ctx context.Context) error {
 	pid, err := c.pid()
 	if err != nil || pid == 0 {

@@ -1,6 +1,10 @@
 package main
 
+// dev.env is the contract between the stack and everything that talks to it: people's shells, examples in documents,
+// tests.
+
 import (
+	"slices"
 	"strings"
 
 	"hub.internal/pkg/localserver"
@@ -17,14 +21,7 @@ var outputs = []string{
 }
 
 // isOutput tells whether dev.env holds the variable.
-func isOutput(name string) bool {
-	for _, o := range outputs {
-		if o == name {
-			return true
-		}
-	}
-	return false
-}
+func isOutput(name string) bool { return slices.Contains(outputs, name) }
 
 // devEnv are the values of dev.env that this checkout has; what belongs to services that
 // are not there is left out.
@@ -58,6 +55,7 @@ func devEnv(e environment) map[string]string {
 
 // shellFile is the values as assignments that a POSIX shell reads. They are exported, so
 // that `. .hub/dev.env` is enough for the programs started from that shell.
+// Values are in single quotes, in which a shell reads nothing: a password may have any character.
 func shellFile(values map[string]string) []byte {
 	var b strings.Builder
 	b.WriteString("# Written by `make up`; for development only. Use: . .hub/dev.env\n")

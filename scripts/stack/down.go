@@ -33,6 +33,7 @@ func reset(ctx context.Context, l layout, p progress) error {
 		return err
 	}
 	return p.step("removing "+l.hub(), func() error {
+		// Data of a server that runs as another user may lie elsewhere, with a link here.
 		for _, dir := range stores {
 			if err := errors.Join(localserver.Reclaim(ctx, dir), localserver.RemoveDir(dir)); err != nil {
 				return err

@@ -1,5 +1,8 @@
 package main
 
+// What a service is told comes from three places, the later one winning: localstack.Settings by deploy/services.json,
+// adjust for what only a local stack needs, and the variables of whoever ran make up.
+
 import (
 	"cmp"
 	"net"
@@ -19,6 +22,7 @@ const (
 
 // environment makes the variables of every service from the state and the options.
 type environment struct {
+	// state holds what was drawn and chosen, options what the caller asked for.
 	layout   layout
 	state    *state
 	options  upOptions
@@ -61,6 +65,7 @@ func (e environment) adjust(s service, env map[string]string) {
 		env["HUB_INSECURE_COOKIES"] = "1" // plain HTTP on this machine
 	}
 	if s.Has(inventory.Mail) {
+		// Nobody gets these mails: they may leave at once, after time enough to take a decision back.
 		env["HUB_MAIL_FROM_NAME"], env["HUB_SEND_PER_MINUTE"], env["HUB_SEND_DELAY"] = "Hub", "6000", "5s"
 		if env["HUB_SMTP_ADDR"] != "" {
 			env["HUB_SEND_TIMEOUT"], env["HUB_SEND_RETRY"] = "5s", "1s" // the sink is near, and back within a second
@@ -86,6 +91,7 @@ func (e environment) overrides(s service) map[string]string {
 	env := map[string]string{}
 	for name, value := range e.caller {
 		switch {
+		// These are Go's, OpenTelemetry's and the system's own names, which every service knows.
 		case strings.HasPrefix(name, "OTEL_"), strings.HasPrefix(name, "MCP_"),
 			slices.Contains([]string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "SSL_CERT_FILE", "SSL_CERT_DIR"}, name):
 		case name == "HUB_ADDR", name == "HUB_OPS_ADDR":
@@ -141,6 +147,7 @@ func (e environment) gatewayURL() string {
 	if err != nil {
 		return "http://" + addr
 	}
+	// A server that listens everywhere is reached here.
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
@@ -150,7 +157,7 @@ func (e environment) gatewayURL() string {
 // mailURL is the page of the mail sink.
 func (e environment) mailURL() string { return "http://" + e.state.addr(mailSink+"-web") }
 
-// environMap is os.Environ as a map.
+// environMap is os.Environ as a map: of a name that is there twice, the last value counts, as for a program.
 func environMap(list []string) map[string]string {
 	m := map[string]string{}
 	for _, v := range list {

@@ -179,7 +179,7 @@ func (c checkout) fake(name string, layer int, env ...string) serviceSpec {
 		"FAKE_NAME=" + name, "FAKE_JOURNAL=" + c.path("journal"),
 		noExitSleep,
 	}
-	return serviceSpec{Name: name, Path: os.Args[0], Layer: layer, Grace: 20 * time.Second, Env: append(own, env...)}
+	return serviceSpec{Name: name, Path: os.Args[0], Layer: layer, Env: append(own, env...)}
 }
 
 func (c checkout) journal() []string {

@@ -28,6 +28,7 @@ func writeFile(path string, content []byte, mode os.FileMode) error {
 }
 
 // writeJSON writes a value in the way of writeFile, in a form that people can read.
+// Indented: people read these files when something is wrong.
 func writeJSON(path string, v any, mode os.FileMode) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
@@ -113,6 +114,14 @@ func openLog(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
+// newLog opens a log that begins anew, in a checkout that may have no .hub yet.
+func newLog(l layout, name string) (*os.File, error) {
+	if err := l.make(); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(l.log(name), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+}
+
 // lastLines is the end of a log, indented, for an error message.
 func lastLines(path string, n int) string {
 	f, err := os.Open(path)
@@ -144,6 +153,7 @@ func lastLines(path string, n int) string {
 }
 
 // withLog is an error that names a log and shows its last lines.
+// The error can still be unwrapped.
 func withLog(err error, path string) error {
 	return fmt.Errorf("%w; the end of %s:%s", err, path, lastLines(path, 6))
 }

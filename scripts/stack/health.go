@@ -17,6 +17,7 @@ const crashes = 3
 // awaitReady waits until every service answers its readiness check with 200. A service
 // that ends again and again fails at once, with its own last words.
 func awaitReady(ctx context.Context, c control, e environment) error {
+	// Restarts of an earlier start do not count.
 	before, err := c.status()
 	if err != nil {
 		return err
@@ -57,6 +58,7 @@ func awaitInstance(ctx context.Context, c control, e environment, s service, nam
 		return last == nil, nil
 	})
 	if ctx.Err() != nil && last != nil {
+		// The readiness check says what is missing, and the log why.
 		return withLog(fmt.Errorf("%s is not ready: %w", name, last), c.layout.log(name))
 	}
 	return err

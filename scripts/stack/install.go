@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"hub.internal/pkg/localserver"
@@ -12,14 +11,12 @@ import (
 // installServers installs the servers that are missing, and what is named beside them; apt's
 // words go to a log.
 func installServers(ctx context.Context, l layout, p progress, also ...string) error {
+	// The usual case: nothing is missing, and nothing is printed.
 	missing := localserver.Missing(also...)
 	if len(missing) == 0 {
 		return nil
 	}
-	if err := l.make(); err != nil {
-		return err
-	}
-	log, err := os.OpenFile(l.log("install"), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	log, err := newLog(l, "install")
 	if err != nil {
 		return err
 	}
@@ -39,10 +36,7 @@ func fetchBeside(ctx context.Context, l layout, p progress) error {
 		if _, err := b.Root(); err == nil {
 			continue
 		}
-		if err := l.make(); err != nil {
-			return err
-		}
-		log, err := os.OpenFile(l.log("install-"+b.Package), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+		log, err := newLog(l, "install-"+b.Package)
 		if err != nil {
 			return err
 		}

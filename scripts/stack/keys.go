@@ -10,6 +10,7 @@ import (
 
 // devKey is an API key of the local stack.
 type devKey struct {
+	// The key's name in auth, its variable in dev.env, and further arguments of auth's command.
 	name, variable string
 	args           []string
 }
@@ -37,6 +38,7 @@ func drawKeysets(ctx context.Context, e environment) error {
 		if !s.Has(inventory.Keyset) || e.state.Secrets[keysetOf(s)] != "" {
 			continue
 		}
+		// The service that takes payments calls its keyset a keyring. Either command prints a new one.
 		command := "keyset"
 		if s.Has(inventory.Provider) {
 			command = "keyring"

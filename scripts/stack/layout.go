@@ -7,6 +7,7 @@ import (
 )
 
 // layout knows where things lie in a checkout.
+// Nothing else in this program joins paths of its own, so that what make reset removes is all there is.
 type layout struct{ root string }
 
 // path is one below the repository's root.
@@ -62,6 +63,7 @@ func startLock() string {
 
 // make creates the directories. Servers may run as other users, so the way to their data
 // is open; what is secret lies in state, keys and log, which are closed.
+// It changes the mode of a directory that is there, too: an earlier umask may have left it open.
 func (l layout) make() error {
 	for dir, mode := range map[string]os.FileMode{
 		l.hub():              0o755,

@@ -29,32 +29,22 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/localserver"
+	"hub.internal/scripts/program"
 )
 
-func main() {
-	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := root().ExecuteContext(ctx)
-	restore()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "stack:", err)
-		os.Exit(1)
-	}
-}
+func main() { program.Main(root()) }
 
 // root is the command with all its sub-commands: one for each target of the Makefile that is about the stack.
 func root() *cobra.Command {
-	c := &cobra.Command{Use: "stack", Short: "Run the whole suite on this machine", SilenceErrors: true, SilenceUsage: true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}}
+	c := &cobra.Command{Use: "stack", Short: "Run the whole suite on this machine"}
 	c.AddCommand(
 		command("up", "Start everything that does not run yet and wait until it is ready",
 			func(ctx context.Context, l layout, out io.Writer) error {
@@ -78,11 +68,11 @@ func root() *cobra.Command {
 // command is a command without arguments, in the repository that the working directory is in.
 func command(name, short string, run func(context.Context, layout, io.Writer) error) *cobra.Command {
 	return &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
-		l, err := findLayout()
+		root, err := program.Root()
 		if err != nil {
 			return err
 		}
-		return run(c.Context(), l, c.OutOrStdout())
+		return run(c.Context(), layout{root}, c.OutOrStdout())
 	}}
 }
 
@@ -130,20 +120,4 @@ func superviseCommand() *cobra.Command {
 	})
 	c.Hidden = true // `up` starts it
 	return c
-}
-
-// findLayout finds the repository that the working directory is in.
-func findLayout() (layout, error) {
-	start, err := os.Getwd()
-	if err != nil {
-		return layout{}, err
-	}
-	for dir := start; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.work")); err == nil {
-			return layout{root: dir}, nil
-		}
-		if dir == filepath.Dir(dir) {
-			return layout{}, fmt.Errorf("no go.work in %s or above: run this inside the repository", start)
-		}
-	}
 }

@@ -1,5 +1,8 @@
 package main
 
+// With OBSERVE=1 a collector, Jaeger and Prometheus run beside the services, from modules of their own, so that their
+// dependencies are in nobody's go.mod. All is optional: the stack works without any.
+
 import (
 	"context"
 	"errors"
@@ -23,6 +26,7 @@ const (
 
 // observer is one of them: a module of its own below scripts/, built once a machine.
 type observer struct {
+	// The module's folder below scripts/, the version that its go.mod has, and the package of the program.
 	name, version, pkg string
 	args               []string // of go build
 }
@@ -72,19 +76,20 @@ func installObservers(ctx context.Context, l layout, p progress) (map[string]str
 
 // build builds into a file beside path first: one that was interrupted is no program.
 func (o observer) build(ctx context.Context, l layout, path string) error {
-	if err := errors.Join(l.make(), os.MkdirAll(filepath.Dir(path), 0o755)); err != nil {
-		return err
-	}
-	log, err := os.OpenFile(l.log("build-"+o.name), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	log, err := newLog(l, "build-"+o.name)
 	if err != nil {
 		return err
 	}
 	defer log.Close()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
 	partly := path + ".part-" + strconv.Itoa(os.Getpid())
 	defer os.Remove(partly) // fails after the rename, as it should
 	args := slices.Concat([]string{"build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w"}, o.args, []string{"-o", partly, o.pkg})
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = l.path("scripts", o.name), log, log
+	// The workspace would mix its versions with Hub's.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("go build: %w", err)
@@ -104,11 +109,12 @@ func (e environment) observerPorts() (names []string) {
 }
 
 // observerSpecs are the observers as the supervisor runs them, on this machine's own address. They stop last.
+// One that is not there is left out.
 func observerSpecs(e environment) []serviceSpec {
 	var specs []serviceSpec
 	run := func(name string, env map[string]string, args ...string) {
 		if path := e.observers[name]; path != "" {
-			specs = append(specs, serviceSpec{Name: name, Path: path, Args: args, Env: localstack.Environ(env), Layer: layerServers, Grace: grace})
+			specs = append(specs, serviceSpec{Name: name, Path: path, Args: args, Env: localstack.Environ(env), Layer: layerServers})
 		}
 	}
 	host, port, _ := strings.Cut(e.state.addr(otelcol+"-metrics"), ":")
@@ -152,6 +158,7 @@ func localScrapes(e environment, text string) (string, error) {
 	for _, s := range e.services {
 		list = append(list, s.Name+":9090")
 	}
+	// The text is replaced and not decoded, so that comments and all other settings stay as they are.
 	targets := "    static_configs:\n      - targets: [" + strings.Join(list, ", ") + "]\n"
 	rules := "rule_files: [rules/*.yml]"
 	if strings.Count(text, targets) != 1 || strings.Count(text, rules) != 1 {

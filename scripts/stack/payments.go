@@ -1,5 +1,8 @@
 package main
 
+// Payments need four things from outside: a provider, an app with secrets, a user who has linked an account, and a
+// receiver of notifications. All four are simulated or made here, through the commands that an operator would use.
+
 import (
 	"context"
 	"encoding/json"
@@ -54,6 +57,7 @@ func (e environment) standInURLs() []string {
 
 // seedPayments makes what a first payment needs and is missing, through the services' own commands: the provider's
 // credential, an app with secrets, and a user of it who has linked an account.
+// Each step finds out what is there already: a second run changes nothing.
 func seedPayments(ctx context.Context, e environment, auth, payments service) error {
 	if err := addCredential(ctx, e, payments); err != nil {
 		return err
@@ -117,6 +121,7 @@ func addApp(ctx context.Context, e environment, auth service) error {
 		return err
 	}
 	back, hasSecret := e.echoURL()+"/return", false
+	// nil is an app that is as it should be.
 	change := append([]string{"--name", "Local shop", "--scopes", appScopes, "--redirect-url", back}, localstack.Unlimited()...)
 	for _, a := range listed.Apps {
 		if a.Code != devApp {

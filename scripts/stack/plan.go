@@ -8,6 +8,7 @@ import (
 // plan is what the supervisor is to run. `up` writes it and sends SIGHUP; the supervisor
 // compares it with what runs and changes only what differs.
 type plan struct {
+	// It counts plans from 1; a later one is greater.
 	Generation int64
 	Servers    []serverSpec
 	Services   []serviceSpec
@@ -28,8 +29,7 @@ type serviceSpec struct {
 	Digest string // of the program's file: another build restarts the service
 	Args   []string
 	Env    []string
-	Layer  int           // lower layers stop first
-	Grace  time.Duration // to stop in
+	Layer  int // lower layers stop first
 }
 
 // key is equal for specs that need no restart.

@@ -9,6 +9,7 @@ import (
 )
 
 // serviceStarter starts one of Hub's services; its log is a file that it writes itself.
+// The file is the child's own: what it prints is kept also when this process is killed.
 func serviceStarter(l layout, spec serviceSpec) starter {
 	return func(context.Context) (running, string, error) {
 		log, err := openLog(l.log(spec.Name))
@@ -40,7 +41,7 @@ func startServer(ctx context.Context, spec serverSpec, o localserver.Options) (p
 	case "mariadb":
 		var s *localserver.MariaDB
 		if s, err = localserver.StartMariaDB(ctx, o); err == nil {
-			admin, err = s.AdminDSN()
+			admin = s.AdminDSN()
 		}
 		return s, admin, err
 	case "postgres":

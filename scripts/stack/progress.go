@@ -19,6 +19,7 @@ func (p progress) step(title string, work func() error) error {
 	start := time.Now()
 	fmt.Fprintf(p.out, "%s ", title)
 	end := make(chan struct{})
+	// The dots end before the line does.
 	var dots sync.WaitGroup
 	dots.Go(func() {
 		tick := time.NewTicker(time.Second)

@@ -28,6 +28,7 @@ func summary(out io.Writer, e environment) {
 		return path
 	}
 	fmt.Fprintf(out, "\nHub is up.\n\n")
+	// A table for people; scripts read dev.env.
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "  URL\t%s\n", values["HUB_URL"])
 	if key := values["HUB_API_KEY"]; key != "" {
@@ -111,6 +112,7 @@ func printStatus(out io.Writer, l layout) error {
 }
 
 // logs hands over to tail.
+// A name without a log is an error that lists those there are.
 func logs(l layout, names []string) error {
 	files, err := filepath.Glob(l.log("*"))
 	if err != nil {

@@ -17,9 +17,11 @@ const (
 )
 
 // grace is how long a service may take to stop: its own drain limit and a little more.
+// It bounds the end of servers and simulators as well, which need less.
 const grace = 30 * time.Second
 
 // layerOf is when a service stops: before those whom it calls.
+// What it calls goes on until it has answered its last call.
 func layerOf(s service) int {
 	if s.Edge {
 		return layerEdge

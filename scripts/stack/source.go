@@ -29,6 +29,7 @@ func checkSource(ctx context.Context, dsn string) error {
 	if c.DBName == "" {
 		return errors.New("SOURCE_DSN names no database; want user:password@tcp(host:port)/database")
 	}
+	// The driver prints what it also returns.
 	c.Logger = &mysql.NopLogger{}
 	connector, err := mysql.NewConnector(c)
 	if err != nil {
@@ -52,6 +53,7 @@ func createSample(ctx context.Context, e environment, adminDSN string) error {
 	}
 	return localserver.Source{
 		Database: sourceDatabase, Schema: string(schema),
+		// Two users: one that loads the rows, and one that may only read, as in production.
 		Owner: ownerOfSample, OwnerPassword: e.state.secret(ownerOfSample),
 		Reader: localserver.SourceReadOnly, ReaderPassword: e.state.secret(localserver.SourceReadOnly),
 	}.Create(ctx, adminDSN)

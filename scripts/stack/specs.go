@@ -1,11 +1,15 @@
 package main
 
+// The plan is made here, from the state and the options alone: the same ones make the same plan, and then nothing is
+// restarted.
+
 import (
 	"os"
 
 	"hub.internal/pkg/inventory"
 	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/localstack"
+	"hub.internal/scripts/program"
 )
 
 // portNames is everything that listens, in the order of deploy/services.json.
@@ -28,6 +32,7 @@ func portNames(e environment) []string {
 func operations(service string) string { return service + "-ops" }
 
 // serverNames are the servers that this start needs.
+// A source of one's own needs no MariaDB.
 func serverNames(o upOptions) []string {
 	names := []string{"postgres", "redis"}
 	if o.sourceDSN == "" {
@@ -62,21 +67,21 @@ func serviceSpecs(e environment) (specs []serviceSpec, err error) {
 		return nil, err
 	}
 	for _, s := range append(observerSpecs(e), simulators(e)...) {
-		if s.Digest, err = fileDigest(s.Path); err != nil {
+		if s.Digest, err = program.Digest(s.Path); err != nil {
 			return nil, err
 		}
 		specs = append(specs, s)
 	}
 	stack := e.stack()
 	for _, s := range e.services {
-		digest, err := fileDigest(e.layout.bin(s.Name))
+		digest, err := program.Digest(e.layout.bin(s.Name))
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range e.instances(s) {
 			specs = append(specs, serviceSpec{
 				Name: name, Path: e.layout.bin(s.Name), Digest: digest, Args: []string{"serve"},
-				Env: localstack.Environ(stack.Settings(s, name)), Layer: layerOf(s), Grace: grace,
+				Env: localstack.Environ(stack.Settings(s, name)), Layer: layerOf(s),
 			})
 		}
 	}
@@ -95,8 +100,9 @@ func (e environment) instances(s service) []string {
 // simulators are the programs that stand in for the world. They stop after those who may be calling them.
 func simulators(e environment) []serviceSpec {
 	of := func(name string, env map[string]string, args ...string) serviceSpec {
-		return serviceSpec{Name: name, Path: e.layout.bin(name), Layer: layerServers, Grace: grace, Env: localstack.Environ(env), Args: args}
+		return serviceSpec{Name: name, Path: e.layout.bin(name), Layer: layerServers, Env: localstack.Environ(env), Args: args}
 	}
+	// The sink is always there; the provider and the receiver only with a service that takes payments.
 	list := []serviceSpec{of(mailSink, nil, "--smtp", e.state.addr(mailSink+"-smtp"), "--web", e.state.addr(mailSink+"-web"),
 		"--dir", e.layout.mail())}
 	if _, ok := e.withProvider(); !ok {

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/localserver"
@@ -12,6 +14,7 @@ import (
 
 // state is what has to stay the same from one start to the next.
 type state struct {
+	// Names are the callers': a database role, a keyset, a user.
 	Secrets map[string]string // made at the first use
 	// Signing are the services' signing keys, made at the first use.
 	Signing map[string]signingKey
@@ -72,6 +75,7 @@ const firstPort = 17000
 
 // choosePorts gives each name a port: its last one if that is still free, else the
 // preferred one, else the next free. It is called while nothing of ours runs.
+// It changes s and does not save it.
 func (s *state) choosePorts(names []string, free func(int) bool) error {
 	taken := map[int]string{}
 	for _, name := range names {
@@ -89,6 +93,7 @@ func (s *state) choosePorts(names []string, free func(int) bool) error {
 		if p == 0 {
 			p = firstPort
 		}
+		// The range of a kernel for outgoing connections begins at 32768.
 		for ; taken[p] != "" || !free(p); p++ {
 			if p > 32000 {
 				return fmt.Errorf("no free port for %s", name)
@@ -101,24 +106,9 @@ func (s *state) choosePorts(names []string, free func(int) bool) error {
 
 // addPorts gives ports to names that have none yet, while the others run.
 func (s *state) addPorts(names []string) error {
-	ours := map[int]bool{}
-	for _, p := range s.Ports {
-		ours[p] = true
-	}
-	fresh := &state{Ports: map[string]int{}}
-	var without []string
-	for _, name := range names {
-		if s.Ports[name] == 0 {
-			without = append(without, name)
-		}
-	}
-	if err := fresh.choosePorts(without, func(p int) bool { return !ours[p] && localserver.PortFree(p) }); err != nil {
-		return err
-	}
-	for name, p := range fresh.Ports {
-		s.Ports[name] = p
-	}
-	return nil
+	ours := slices.Collect(maps.Values(s.Ports))
+	fresh := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return s.Ports[name] != 0 })
+	return s.choosePorts(fresh, func(p int) bool { return !slices.Contains(ours, p) && localserver.PortFree(p) })
 }
 
 // addr is host:port of the listener with this name, on this machine's own address.

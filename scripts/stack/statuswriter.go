@@ -45,10 +45,11 @@ func (b *statusWriter) ended(name string, why error) {
 // remove forgets a program that was stopped on purpose.
 func (b *statusWriter) remove(name string) { b.change(func(s *status) { delete(s.Programs, name) }) }
 
-// seen says that the plan of this generation was read, and applied that its programs were all tried: `up` waits
-// for both.
+// seen says that the plan of this generation was read. `up` waits for it a moment only.
 func (b *statusWriter) seen(generation int64) { b.change(func(s *status) { s.Seen = generation }) }
 
+// applied says that the programs of the plan of this generation were all tried. `up` waits for it before it asks the
+// services whether they are ready.
 func (b *statusWriter) applied(generation int64) {
 	b.change(func(s *status) { s.Applied = generation })
 }
@@ -57,6 +58,7 @@ func (b *statusWriter) applied(generation int64) {
 func (b *statusWriter) change(f func(*status)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	// Most changes leave the processes as they are.
 	before := pidsOf(b.status)
 	f(&b.status)
 	after := pidsOf(b.status)

@@ -3,21 +3,23 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
 	"time"
+
+	"hub.internal/scripts/program"
 )
 
 // supervisor keeps the programs of the plan running.
 type supervisor struct {
 	layout layout
-	board  *statusWriter
+	// What the world is shown, and the units that run, by their names. Only the goroutine of supervise touches units.
+	status *statusWriter
 	log    *slog.Logger
 	units  map[string]*unit
 }
@@ -35,12 +37,12 @@ func supervise(ctx context.Context, l layout, hangup <-chan os.Signal, logTo io.
 	if err != nil {
 		return err
 	}
-	digest, err := fileDigest(self)
+	digest, err := program.Digest(self)
 	if err != nil {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(logTo, nil))
-	s := &supervisor{layout: l, board: newStatusWriter(l, log, os.Getpid(), digest), log: log, units: map[string]*unit{}}
+	s := &supervisor{layout: l, status: newStatusWriter(l, log, os.Getpid(), digest), log: log, units: map[string]*unit{}}
 	log.Info("supervisor started", "pid", os.Getpid())
 	for {
 		s.apply(ctx)
@@ -81,7 +83,7 @@ func (s *supervisor) apply(ctx context.Context) {
 		s.log.Error("the plan cannot be read; what runs goes on", "error", err)
 		return
 	}
-	s.board.seen(p.Generation)
+	s.status.seen(p.Generation)
 	var servers, services []*unit
 	wanted := map[string]string{}
 	for _, spec := range p.Servers {
@@ -98,11 +100,13 @@ func (s *supervisor) apply(ctx context.Context) {
 			obsolete = append(obsolete, u)
 		}
 	}
+	// Stopped first: a changed program needs its port again.
 	s.stop(obsolete)
+	// A server that fails to start is tried again and holds up nobody: services say themselves what they miss.
 	s.startAndWait(ctx, servers)
 	s.startAndWait(ctx, services)
 	if ctx.Err() == nil {
-		s.board.applied(p.Generation)
+		s.status.applied(p.Generation)
 	}
 }
 
@@ -125,11 +129,7 @@ func (s *supervisor) startAndWait(ctx context.Context, units []*unit) {
 
 // stopAll stops everything, in the order of the layers.
 func (s *supervisor) stopAll() {
-	all := make([]*unit, 0, len(s.units))
-	for _, u := range s.units {
-		all = append(all, u)
-	}
-	s.stop(all)
+	s.stop(slices.Collect(maps.Values(s.units)))
 }
 
 // stop ends units layer by layer, those of one layer at the same time.
@@ -157,31 +157,16 @@ const (
 	layerServers
 )
 
-// service is a unit of one of Hub's programs, and server one of a database or Consul.
+// service is a unit of one of Hub's programs.
 func (s *supervisor) service(spec serviceSpec) *unit {
 	return &unit{
-		name: spec.Name, key: key(spec), layer: spec.Layer, grace: spec.Grace,
-		start: serviceStarter(s.layout, spec), board: s.board, log: s.log,
+		name: spec.Name, key: key(spec), layer: spec.Layer, start: serviceStarter(s.layout, spec), status: s.status, log: s.log,
 	}
 }
 
+// server is a unit of a database, of Redis or of Consul.
 func (s *supervisor) server(spec serverSpec) *unit {
 	return &unit{
-		name: spec.Name, key: key(spec), layer: layerServers, grace: 30 * time.Second,
-		start: serverStarter(s.layout, spec), board: s.board, log: s.log,
+		name: spec.Name, key: key(spec), layer: layerServers, start: serverStarter(s.layout, spec), status: s.status, log: s.log,
 	}
-}
-
-// fileDigest tells builds of a program apart.
-func fileDigest(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return fmt.Sprintf("%x", h.Sum(nil)), nil
 }

@@ -21,12 +21,11 @@ type starter func(context.Context) (program running, admin string, err error)
 // its end and starts it again, until the unit is stopped.
 type unit struct {
 	name  string
-	key   string        // what it was made from
-	layer int           // lower layers stop first
-	grace time.Duration // to stop in
+	key   string // what it was made from
+	layer int    // lower layers stop first
 	start starter
 
-	board     *statusWriter
+	status    *statusWriter
 	log       *slog.Logger
 	cancel    context.CancelFunc
 	attempted chan struct{} // closed after the first start, good or bad
@@ -34,6 +33,7 @@ type unit struct {
 }
 
 const (
+	// A program that ended once is back at once; one that ends again and again takes no machine.
 	firstPause = 20 * time.Millisecond
 	longPause  = 900 * time.Millisecond // a crashed program is back within a second
 	// steady is how long a program has to run for its next crash to count as the first.
@@ -51,10 +51,11 @@ func (u *unit) launch() {
 }
 
 // stop ends the program and the goroutine, and waits for both.
+// It may take as long as grace.
 func (u *unit) stop() {
 	u.cancel()
 	<-u.ended
-	u.board.remove(u.name)
+	u.status.remove(u.name)
 }
 
 // run starts the program again and again, with a pause that doubles from firstPause to longPause (exponential
@@ -65,17 +66,17 @@ func (u *unit) run(ctx context.Context) {
 		began := time.Now()
 		program, admin, err := u.start(ctx)
 		if err == nil {
-			u.board.started(u.name, program.PID(), admin)
+			u.status.started(u.name, program.PID(), admin)
 			u.log.Info("started", "name", u.name, "pid", program.PID())
 		} else {
-			u.board.ended(u.name, err)
+			u.status.ended(u.name, err)
 		}
 		if first {
 			close(u.attempted)
 		}
 		if err == nil {
 			if err = u.watch(ctx, program); err != nil {
-				u.board.ended(u.name, err)
+				u.status.ended(u.name, err)
 			}
 		}
 		if ctx.Err() != nil {
@@ -102,9 +103,10 @@ func (u *unit) watch(ctx context.Context, program running) error {
 		return program.Err()
 	case <-ctx.Done():
 	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), u.grace)
+	// The unit's own context has ended, and the program still gets its time.
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	if err := program.Stop(grace); err != nil {
+	if err := program.Stop(limited); err != nil {
 		u.log.Warn("stopped by force", "name", u.name, "because", err)
 	} else {
 		u.log.Info("stopped", "name", u.name)

@@ -1,5 +1,9 @@
 package main
 
+// The order of up: check what the caller asked for, install and build, then take the lock of this machine, choose
+// ports, start servers, migrate and load, start services, issue keys and users. Only then is dev.env written: who
+// reads it finds everything there.
+
 import (
 	"cmp"
 	"context"
@@ -11,6 +15,7 @@ import (
 
 	"hub.internal/pkg/inventory"
 	"hub.internal/pkg/localserver"
+	"hub.internal/scripts/program"
 )
 
 // upOptions are what variables of the caller choose.
@@ -99,6 +104,7 @@ func bringUp(ctx context.Context, e environment, p progress) error {
 	if err := startServices(ctx, c, e, p); err != nil {
 		return err
 	}
+	// The service with the pepper of keys is the one that issues them.
 	auth := slices.IndexFunc(e.services, func(s service) bool { return s.Has(inventory.Pepper) })
 	if auth >= 0 {
 		if err := errors.Join(issueKeys(ctx, e), addUsers(ctx, e, e.services[auth])); err != nil {
@@ -139,7 +145,7 @@ func prepareSupervisor(ctx context.Context, c control, e environment, p progress
 		return err
 	}
 	if pid != 0 {
-		digest, err := fileDigest(e.layout.bin("stack"))
+		digest, err := program.Digest(e.layout.bin("stack"))
 		if err != nil {
 			return err
 		}
@@ -147,6 +153,7 @@ func prepareSupervisor(ctx context.Context, c control, e environment, p progress
 		if err != nil {
 			return err
 		}
+		// A supervisor of another build may not understand the plan.
 		if now.Digest != digest {
 			if err := p.step("stopping everything: the supervisor itself has changed", func() error { return c.stop(ctx) }); err != nil {
 				return err
@@ -250,6 +257,7 @@ func startServices(ctx context.Context, c control, e environment, p progress) er
 
 // execute gives the supervisor a new plan. One that hangs is replaced.
 func execute(ctx context.Context, c control, e environment, next plan) (status, error) {
+	// Saved first: a generation is never used twice, also when this program is killed.
 	e.state.Generation++
 	next.Generation = e.state.Generation
 	if err := e.state.save(); err != nil {

@@ -32,6 +32,7 @@ func addUsers(ctx context.Context, e environment, auth service) error {
 			return err
 		}
 	}
+	// A password that was drawn and not saved would be lost.
 	return e.state.save()
 }
 

@@ -17,11 +17,13 @@ const keepUnused = 30 * 24 * time.Hour
 // Cache keeps catalogs in files of the user's, one for each address and key, so that a completion does not wait for the
 // network. It is a convenience: what it cannot read or write is as if it were not there. A nil one keeps nothing.
 type Cache struct {
+	// Dir is made with mode 0700 when the first catalog is kept; Now is the clock.
 	Dir string
 	Now func() time.Time
 }
 
 // cacheFile is the file's form.
+// A file that an earlier or later release wrote in another form cannot be read, and so is as if it were not there.
 type cacheFile struct {
 	ETag string          `json:"etag"`
 	At   time.Time       `json:"at"`
@@ -29,6 +31,7 @@ type cacheFile struct {
 }
 
 // path names no key: of a digest nobody gets back to it.
+// The key is part of it because the catalog says what this key may call.
 func (k *Cache) path(c *Client) string {
 	sum := sha256.Sum256([]byte(c.URL + "\n" + c.Key))
 	return filepath.Join(k.Dir, "catalog-"+hex.EncodeToString(sum[:16])+".json")
@@ -61,6 +64,7 @@ func (k *Cache) age(at time.Time) time.Duration {
 }
 
 // put keeps the answer that a catalog came in. What goes wrong is not told: the next call asks the gateway again.
+// The file has mode 0600 and is replaced at once: two programs may write it at the same time.
 func (k *Cache) put(c *Client, body []byte, etag string) {
 	if k == nil || os.MkdirAll(k.Dir, 0o700) != nil {
 		return

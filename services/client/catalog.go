@@ -14,6 +14,8 @@ import (
 
 // Tool is a tool as the catalog lists it for a key.
 type Tool struct {
+	// Scope is what a key needs for it, Allowed whether this key has that. Write tells that a call needs an
+	// Idempotency-Key.
 	Name        string  `json:"name"`
 	Category    string  `json:"category"`
 	Description string  `json:"description"`
@@ -26,6 +28,7 @@ type Tool struct {
 // Detail is all that the gateway says of a tool.
 type Detail struct {
 	Tool
+	// Output is nil for a tool that declares none. Limits are numbers by the names that the gateway gives them.
 	Output *Schema `json:"output_schema"`
 	Errors []struct {
 		Code   fault.Code `json:"code"`
@@ -40,6 +43,7 @@ type Detail struct {
 
 // Catalog is what the gateway offers to a key.
 type Catalog struct {
+	// Version is that of the gateway's catalog, which changes with any tool.
 	Version string  `json:"version"`
 	Tools   []*Tool `json:"tools"`
 	// Body is the answer that it came in.
@@ -69,6 +73,8 @@ func (c *Catalog) Names() []string {
 
 // Catalog returns the catalog. One that was kept in the cache within age is taken as it is; an older one is asked for by its
 // ETag. When that fails, the old one comes with the error.
+// An age of 0 always asks. Both results may be there: a caller for whom an old catalog is better than none looks at
+// the first.
 func (c *Client) Catalog(ctx context.Context, cache *Cache, age time.Duration) (*Catalog, error) {
 	kept, at, etag := cache.get(c)
 	if kept != nil && cache.age(at) < age {
@@ -86,6 +92,7 @@ func (c *Client) Catalog(ctx context.Context, cache *Cache, age time.Duration) (
 	if err != nil {
 		return nil, err
 	}
+	// An answer that says "unchanged" is news too: it was so just now.
 	found.Asked = true
 	cache.put(c, body, a.ETag)
 	return found, nil
@@ -115,6 +122,7 @@ func readCatalog(body []byte) (*Catalog, error) {
 }
 
 // Detail returns all about a tool, and the answer that it came in.
+// A tool that there is not is a *Failure with E_NOT_FOUND.
 func (c *Client) Detail(ctx context.Context, name string) (*Detail, []byte, error) {
 	a, err := c.Do(ctx, Request{Method: http.MethodGet, Path: ToolPath(name) + "/detail"})
 	if err != nil {
@@ -131,4 +139,5 @@ func (c *Client) Detail(ctx context.Context, name string) (*Detail, []byte, erro
 }
 
 // ToolPath is where a tool is called.
+// The name is escaped: on a command line it may be anything.
 func ToolPath(name string) string { return "/api/tools/" + url.PathEscape(name) }

@@ -38,12 +38,14 @@ type Client struct {
 // address that its owner has named.
 func NewHTTP() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
+	// hub mcp has this many messages on their way at once.
 	transport.MaxIdleConnsPerHost = 16
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
 
 // Request is one exchange.
 type Request struct {
+	// Path begins with a slash, and has the query in it.
 	Method, Path string
 	// Body is JSON; nil sends none.
 	Body []byte
@@ -59,6 +61,7 @@ type Request struct {
 type Answer struct {
 	Body []byte
 	// Replayed tells that the write happened in an earlier call with the same Idempotency-Key.
+	// It is the header Idempotent-Replayed.
 	Replayed bool
 	ETag     string
 	// Unchanged tells that the answer is the one with the request's ETag; Body is empty then.
@@ -66,6 +69,8 @@ type Answer struct {
 }
 
 // Do returns the answer, a *Failure when the gateway refused, or an *Unreachable when it did not answer.
+// An answer of 2xx that is no object of JSON, a redirect, an untrusted certificate and an answer longer than MaxAnswer
+// are errors of no type: asking again does not mend them.
 func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	req, err := c.request(ctx, r)
 	if err != nil {
@@ -82,6 +87,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	if resp.StatusCode/100 == 3 {
 		return nil, c.redirected(resp)
 	}
+	// One byte more tells an answer of just this length from a longer one.
 	body, err := io.ReadAll(io.LimitReader(resp.Body, MaxAnswer+1))
 	switch {
 	case err != nil:
@@ -148,6 +154,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 }
 
 // Error implements error.
+// It is one line and names no key.
 func (u *Unreachable) Error() string {
 	if u.Timeout() {
 		return fmt.Sprintf("%s is %s, and no answer came in time", u.Client.Source, u.Client.URL)
@@ -198,6 +205,7 @@ func (c *Client) failure(resp *http.Response, body []byte) *Failure {
 		RequestID string `json:"request_id"`
 	}
 	f := &Failure{Status: resp.StatusCode}
+	// A date, the header's other form, is as if it were not there; so is what a proxy writes that is no number.
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		f.RetryAfter = time.Duration(min(seconds, 1<<20)) * time.Second
 	}
@@ -218,6 +226,7 @@ func (f *Failure) Error() string {
 }
 
 // Reason is details.code, which says more than Code, or "".
+// For example REQUEST_IN_PROGRESS beside E_CONFLICT.
 func (f *Failure) Reason() string {
 	var details struct{ Code string }
 	_ = json.Unmarshal(f.Details, &details) // details of another form have none

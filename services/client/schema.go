@@ -10,6 +10,7 @@ import (
 
 // Schema is what the client has to know of a JSON Schema; keywords that it does not know are the gateway's to judge.
 type Schema struct {
+	// The keywords that a page or an input needs, by their names in JSON Schema. Numbers keep their digits.
 	Type                 Types
 	Description          string
 	Format, Pattern      string
@@ -28,6 +29,7 @@ type Schema struct {
 
 // UnmarshalJSON takes an object; true and false are schemas too, which say nothing here.
 func (s *Schema) UnmarshalJSON(b []byte) error {
+	// A type of its own has no UnmarshalJSON, which would call itself.
 	type object Schema
 	if !bytes.HasPrefix(b, []byte("{")) {
 		return nil
@@ -36,6 +38,7 @@ func (s *Schema) UnmarshalJSON(b []byte) error {
 }
 
 // Closed tells that an object has no fields but its Properties.
+// A field that it does not have is then a mistake that can be named before anything is sent.
 func (s *Schema) Closed() bool { return string(bytes.TrimSpace(s.AdditionalProperties)) == "false" }
 
 // Requires tells whether an object must have the field.
@@ -54,6 +57,7 @@ func (t *Types) UnmarshalJSON(b []byte) error {
 }
 
 // Is tells whether the value has this type, or may be null beside it.
+// Without any type it is false for each: the value may be anything.
 func (t Types) Is(name string) bool {
 	return len(t) > 0 && slices.Contains(t, name) && !slices.ContainsFunc(t, func(s string) bool { return s != name && s != "null" })
 }
@@ -68,6 +72,7 @@ type Property struct {
 }
 
 // Properties are the fields of an object in the order of the schema.
+// A map would forget it, and help and completion show the order that the tool's author chose.
 type Properties []Property
 
 // UnmarshalJSON keeps the order.

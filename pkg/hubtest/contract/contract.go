@@ -65,6 +65,7 @@ func load(root string) (catalog tool.Catalog, err error) {
 }
 
 // find is the operation in the catalog of the repository at root.
+// An operation that no manifest has is an error that says how the catalog is made.
 func find(root, owner, path string) (o operation, err error) {
 	catalog, err := load(root)
 	if err != nil {
@@ -96,6 +97,7 @@ func sent(s, declared *schema.Schema, at string) []string { return mismatches(s,
 func read(r, declared *schema.Schema, at string) []string { return mismatches(r, declared, at, false) }
 
 // mismatches compares a type with a declaration, member by member: values of the type go to what is declared (sends), or come from it.
+// at is where in the value this is, as a path for the message.
 func mismatches(s, declared *schema.Schema, at string, sends bool) (problems []string) {
 	if unknown(s) || unknown(declared) {
 		return nil

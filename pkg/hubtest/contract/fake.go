@@ -112,6 +112,7 @@ func keeps(s *jsonschema.Resolved, body []byte) error {
 
 // Serve serves the operations of a stand-in for owner to all whom they take, with owner's key, until
 // the test ends. It returns its address.
+// It listens on this machine, at a port that the system picks.
 func Serve(t testing.TB, owner string, operations ...hop.Operation) (addr string) {
 	t.Helper()
 	callers := []string{caller.Gateway} // which says for whom a neighbour calls

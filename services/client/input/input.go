@@ -17,6 +17,7 @@ import (
 )
 
 // Files reads what arguments name.
+// Both bound what they read. A test brings its own.
 type Files struct {
 	// Stdin reads standard input to its end.
 	Stdin func() ([]byte, error)
@@ -30,6 +31,7 @@ func misuse(format string, args ...any) error { return fault.New(fault.Validatio
 // Make returns the input of a call of t: of "name=value" arguments, or of a whole object, which is JSON, "@file" or "-" for
 // standard input, with fields that are set in it. What cannot be meant is E_VALIDATION.
 func Make(t *client.Tool, args []string, files Files) (json.RawMessage, error) {
+	// The whole input, nil where none was given, and the fields that are set in it or make it up.
 	var whole json.RawMessage
 	fields := map[string]json.RawMessage{}
 	for _, arg := range args {
@@ -61,6 +63,7 @@ func Make(t *client.Tool, args []string, files Files) (json.RawMessage, error) {
 }
 
 // isWhole tells whether an argument is a whole input, in contrast to one field of it.
+// A list is taken for one too, so that the error says that an object is needed.
 func isWhole(arg string) bool {
 	start := strings.TrimSpace(arg)
 	return arg == "-" || strings.HasPrefix(arg, "@") || strings.HasPrefix(start, "{") || strings.HasPrefix(start, "[")
@@ -87,6 +90,7 @@ func object(arg string, files Files) (b json.RawMessage, err error) {
 
 // Object checks that a text is one JSON object; from says where it was found.
 func Object(b []byte, from string) (json.RawMessage, error) {
+	// Editors on Windows begin a file with a byte order mark.
 	b = bytes.TrimSpace(bytes.TrimPrefix(b, []byte("\ufeff")))
 	if err := valid(b, from); err != nil {
 		return nil, err
@@ -144,6 +148,7 @@ func complete(t *client.Tool, fields map[string]json.RawMessage) error {
 // set puts a field into fields; a list grows.
 func set(t *client.Tool, fields map[string]json.RawMessage, name, text string, files Files) error {
 	of := t.Input.Properties.Field(name)
+	// A tool that takes any field gets it; its value is read as JSON where it is JSON.
 	if of == nil && t.Input.Closed() {
 		return unknown(t, name)
 	}
@@ -167,6 +172,7 @@ func set(t *client.Tool, fields map[string]json.RawMessage, name, text string, f
 }
 
 // joined is one list of two.
+// It keeps the order in which the parts were given.
 func joined(a, b json.RawMessage) (json.RawMessage, error) {
 	var all, more []json.RawMessage
 	if err := json.Unmarshal(a, &all); err != nil {
@@ -192,6 +198,7 @@ func unknown(t *client.Tool, name string) error {
 }
 
 // read makes the value of a field of its text, or of the file that the text names.
+// What begins with @ names a file, and @@ stands for an @ itself.
 func read(of *client.Schema, name, text string, files Files) (json.RawMessage, error) {
 	if literal, escaped := strings.CutPrefix(text, "@@"); escaped {
 		return convert(of, name, "@"+literal)
@@ -228,6 +235,7 @@ func convert(of *client.Schema, name, text string) (json.RawMessage, error) {
 	if !utf8.ValidString(text) {
 		return nil, misuse("%s is not UTF-8", name)
 	}
+	// The schema decides, not the look of the text: 12 is a text where a text is wanted.
 	switch is := of.Type.Is; {
 	case text == "null" && of.Type.Nullable():
 		return json.RawMessage(text), nil
@@ -254,6 +262,7 @@ func convert(of *client.Schema, name, text string) (json.RawMessage, error) {
 }
 
 // list makes an array: of JSON, of one object or several with commas between them, or of values with commas.
+// An item with a comma in it takes the form of JSON.
 func list(of *client.Schema, name, text string) (json.RawMessage, error) {
 	trimmed := strings.TrimSpace(text)
 	switch {

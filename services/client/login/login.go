@@ -36,18 +36,22 @@ type Found struct{ Value, From string }
 // loginFile is what hub login keeps.
 type loginFile struct {
 	// Current is the address that is meant when none is named.
+	// The address is clean, as client.Address returns it, so that it is found again however it is typed.
 	Current string `json:"current"`
 	// Keys are the API keys by address.
 	Keys map[string]string `json:"keys"`
 }
 
 const (
+	// The places, as messages name them.
 	fromFlag  = "--url"
 	fromLogin = "the address of hub login"
 	devEnv    = " (after make up: . .hub/dev.env)"
 )
 
 // Address returns the gateway's address, clean.
+// The first place that has one decides, also when what it has cannot be used: a typing error must not lead to another
+// gateway.
 func (s Sources) Address() (Found, error) {
 	found := Found{s.URL, fromFlag}
 	if found.Value == "" {
@@ -69,6 +73,7 @@ func (s Sources) Address() (Found, error) {
 }
 
 // Key returns the API key for an address.
+// The environment's is for any address; a stored one is only for its own.
 func (s Sources) Key(address string) (Found, error) {
 	if key := s.Env("HUB_API_KEY"); key != "" {
 		return checkedKey(key, "HUB_API_KEY")
@@ -104,6 +109,7 @@ func checkedKey(key, from string) (Found, error) {
 }
 
 // Check returns a key without the space around it, or says why it cannot be one.
+// 4,096 characters are the most.
 func Check(key string) (string, error) {
 	key = strings.TrimSpace(key)
 	switch {
@@ -116,6 +122,7 @@ func Check(key string) (string, error) {
 }
 
 // Store keeps the key for an address, and makes the address the current one.
+// A file that is damaged is written anew; one that others can read is refused, as everywhere.
 func (s Sources) Store(address, key string) error {
 	f, err := s.load(true)
 	var broken *json.SyntaxError
@@ -131,6 +138,7 @@ func (s Sources) Store(address, key string) error {
 
 // Forget removes the key for an address; for "" that of the current one. It returns the address, or "" when there was no key.
 func (s Sources) Forget(address string) (string, error) {
+	// Whoever takes a key away may do so though others could read it.
 	f, err := s.load(false)
 	if err != nil {
 		return "", err

@@ -18,6 +18,7 @@ func arguments(s *client.Schema, request json.RawMessage) []string {
 	if json.Unmarshal(request, &fields) != nil {
 		return nil
 	}
+	// The order of the schema is the order in which a person reads the fields above.
 	var args []string
 	for _, of := range s.Properties {
 		if raw, given := fields[of.Name]; given {
@@ -37,6 +38,7 @@ func written(of *client.Schema, raw json.RawMessage) string {
 	var text string
 	if of.Type.Is("string") && json.Unmarshal(raw, &text) == nil {
 		if strings.HasPrefix(text, "@") {
+			// The first @ would name a file.
 			return "@" + text
 		}
 		return text
@@ -62,6 +64,7 @@ func compact(raw json.RawMessage) string {
 var plain = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
 // quote writes an argument for a POSIX shell.
+// The name of a field needs no quotes, and a line is easier to change without.
 func quote(arg string) string {
 	if plain.MatchString(arg) {
 		return arg

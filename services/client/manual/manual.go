@@ -23,12 +23,14 @@ const (
 
 // page is one on its way.
 type page struct {
+	// The page so far, the screen that it is for, and how wide its lines may be.
 	b      bytes.Buffer
 	screen output.Screen
 	width  int
 }
 
 // Write writes the page of a tool: what it does, its fields, its answer, its errors, its limits, and calls of it.
+// Texts are the gateway's and are sanitized: none steers the terminal.
 func Write(w io.Writer, s output.Screen, d *client.Detail) error {
 	p := &page{screen: s, width: readable}
 	if s.Width > 0 {
@@ -67,6 +69,7 @@ func (p *page) head(d *client.Detail) {
 }
 
 // item writes a name and what is said of it.
+// The text begins on the line of the name where it has room, and goes on below it, indented.
 func (p *page) item(indent, name, text string) {
 	head := indent + output.Sanitize(name) + "  "
 	lines := output.Wrap(output.Sanitize(text), p.width-len(indent)-4)
@@ -103,6 +106,7 @@ func (p *page) fields(s *client.Schema) {
 }
 
 // properties writes an item for each field, and below it those of objects within it; left is how many levels may still follow.
+// A schema that holds itself would not end otherwise.
 func (p *page) properties(s *client.Schema, indent string, left int) {
 	if left == 0 {
 		return
@@ -136,6 +140,7 @@ func facts(s *client.Schema, required bool) []string {
 		of          string
 	}{{s.Minimum, s.Maximum, ""}, {s.MinLength, s.MaxLength, " character"}, {s.MinItems, s.MaxItems, " item"}} {
 		if text := boundsText(bound.least, bound.most); text != "" {
+			// "at least 1 item", and "1 to 5 items".
 			if bound.of != "" && !strings.HasSuffix(text, " 1") {
 				text += bound.of + "s"
 			} else {
@@ -200,11 +205,13 @@ func value(raw json.RawMessage) string {
 }
 
 // answer writes the members of the answer, each alternative where a tool answers one of several.
+// Only the names of what is within are listed: the schema itself is hub show --json.
 func (p *page) answer(s *client.Schema) {
 	if s == nil {
 		return
 	}
 	p.heading("Answer")
+	// A tool with one form of answer has Properties of its own.
 	alternatives := s.AnyOf
 	if len(s.Properties) > 0 {
 		alternatives = []*client.Schema{s}
@@ -237,6 +244,7 @@ func (p *page) pairs(heading string, all [][2]string) {
 		return
 	}
 	p.heading(heading)
+	// A name that is longer pushes its text to the right, on its own line alone.
 	widest = min(widest, 30)
 	for _, pair := range all {
 		head := "  " + output.Pad(output.Sanitize(pair[0]), widest) + "  "
@@ -260,6 +268,7 @@ func (p *page) examples(d *client.Detail) {
 }
 
 // Command is the command line that calls a tool with an input.
+// What cannot be written as arguments is said by -, which reads the input from standard input.
 func Command(t *client.Tool, request json.RawMessage) string {
 	words := []string{"hub", "call", quote(t.Name)}
 	args := arguments(t.Input, request)

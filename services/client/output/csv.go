@@ -16,6 +16,7 @@ func (a *Answer) CSV(w io.Writer, c Choice, exact bool) (formulas int, err error
 		return 0, err
 	}
 	out := csv.NewWriter(w)
+	// A name of a column comes from the answer too.
 	cell := func(text string) string {
 		if exact || !csvguard.IsFormula(text) {
 			return text
@@ -33,6 +34,7 @@ func (a *Answer) CSV(w io.Writer, c Choice, exact bool) (formulas int, err error
 	for _, row := range l.rows {
 		for i, v := range row {
 			switch v.kind() {
+			// null and an empty text are the same to a spreadsheet.
 			case 'n':
 				line[i] = ""
 			case '"':

@@ -1,5 +1,9 @@
 package output
 
+// An answer is read into lists and a record (Read), and written in one of three ways: as a table for a screen (Table),
+// as lines with tabs where there is no screen (Table too), and as CSV. JSON is written as it came (json.go). What
+// stands beside a list, such as has_more, is its footer on a screen, and a remark of the caller's elsewhere.
+
 import (
 	"bytes"
 	"encoding/json"
@@ -14,6 +18,7 @@ import (
 )
 
 // Choice is what of an answer is written.
+// The zero value writes everything.
 type Choice struct {
 	// Columns are the names of columns; none means all.
 	Columns []string
@@ -23,6 +28,8 @@ type Choice struct {
 
 // Answer is the data of a call. One that begins with a list is that list, with remarks; any other is a record, in which lists may be.
 type Answer struct {
+	// members are those of the data in their order, without warnings; lists are the ones among them that have rows;
+	// isList tells that the first member is one.
 	members []jsontree.Member
 	lists   []list
 	isList  bool
@@ -43,6 +50,7 @@ func Read(data []byte) (*Answer, error) {
 	if value(data).kind() != '{' {
 		members = []jsontree.Member{{Name: "data", Value: data}}
 	}
+	// The answer of execute_read_sql names its columns once, and has each row as an array.
 	columns, rows := value(data).member("columns"), value(data).member("rows")
 	statement := columns.kind() == '[' && rows.kind() == '['
 	if statement {
@@ -85,6 +93,7 @@ func statementRows(columns, rows value) list {
 }
 
 // Partial says why the lists are not all there is, or "".
+// A caller that shows no footer has to say it, or a part is taken for all.
 func (a *Answer) Partial() string {
 	for _, m := range a.members {
 		if (m.Name == "has_more" || m.Name == "truncated") && string(m.Value) == "true" {
@@ -95,6 +104,7 @@ func (a *Answer) Partial() string {
 }
 
 // selected is the list that is written where there is room for one list: that of the choice, else the first of a list, else the record.
+// A list that is not there, and a column that is not there, is E_VALIDATION that names those that are.
 func (a *Answer) selected(c Choice) (list, error) {
 	l := a.record(true)
 	if a.isList {
@@ -134,6 +144,7 @@ func isList(m jsontree.Member) bool {
 // Table writes the answer for a person. It returns the columns that found no room. To what is no terminal it writes one
 // list alone, its columns apart by tabs.
 func (a *Answer) Table(w io.Writer, s Screen, c Choice) (left []string, err error) {
+	// What was chosen is a list by itself: nothing stands beside it.
 	if s.Width <= 0 || c.List != "" || len(c.Columns) > 0 {
 		l, err := a.selected(c)
 		if err != nil {
@@ -145,6 +156,7 @@ func (a *Answer) Table(w io.Writer, s Screen, c Choice) (left []string, err erro
 		a = &Answer{lists: []list{l}, isList: true}
 	}
 	var b bytes.Buffer
+	// It is written whole or not at all: a choice that is refused leaves no half of a table behind.
 	left, err = a.write(&b, s)
 	if err != nil {
 		return nil, err
@@ -225,6 +237,7 @@ func writeFields(b *bytes.Buffer, s Screen, names []string, row []value) {
 	for _, name := range names {
 		widest = max(widest, Width(Sanitize(name)))
 	}
+	// Names take half of the screen at most.
 	widest = min(widest, max(s.Width/2-columnGap, 1))
 	for i, name := range names {
 		head := Pad(Truncate(Sanitize(name), widest), widest)

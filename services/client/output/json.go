@@ -12,6 +12,7 @@ import (
 
 // JSON writes JSON with indents. It says the same, number by number; characters that steer a terminal, which JSON
 // may hold as they are, are written as escapes.
+// Numbers keep their digits: nothing is decoded.
 func JSON(w io.Writer, raw []byte) error {
 	var b bytes.Buffer
 	if err := json.Indent(&b, bytes.TrimSpace(raw), "", "  "); err != nil {

@@ -23,6 +23,7 @@ func Progress(w io.Writer, s Screen, what string) (stop func()) {
 		widest := 0
 		for turn := 0; ; turn++ {
 			select {
+			// Spaces take the line away, and the cursor is at its beginning for what comes.
 			case <-end:
 				if widest > 0 {
 					fmt.Fprint(w, "\r"+strings.Repeat(" ", widest)+"\r")
@@ -30,6 +31,7 @@ func Progress(w io.Writer, s Screen, what string) (stop func()) {
 				return
 			case <-wait.C:
 				line := fmt.Sprintf("%c %s %d s", []rune(`|/-\`)[turn%4], Sanitize(what), int(time.Since(begun).Seconds()))
+				// A line that wraps could not be taken back.
 				line = Truncate(line, max(s.Width-1, 10))
 				widest = max(widest, Width(line))
 				fmt.Fprint(w, "\r"+line)

@@ -1,5 +1,8 @@
 package output
 
+// Objects of a list need not have the same members, and have objects in them. The columns are the union of all, in the
+// order in which they first come; an object within adds a column for each of its own members, named with a dot.
+
 import (
 	"slices"
 	"strings"
@@ -10,6 +13,7 @@ import (
 
 // list is a part of an answer that has rows.
 type list struct {
+	// name is that of the member which holds the list; each row has a value for each column, in the same order.
 	name    string
 	columns []string
 	rows    [][]value
@@ -35,10 +39,12 @@ func listOf(name string, objects [][]jsontree.Member) list {
 }
 
 // columnTree is what a list's objects have in one place.
+// Every object of a list is laid over the same tree.
 type columnTree struct {
 	name string
 	// plain tells that the place has held something else than an object or null.
-	plain    bool
+	plain bool
+	// The places below, in the order in which they came, and the same by name.
 	children []*columnTree
 	at       map[string]*columnTree
 	column   int
@@ -67,6 +73,7 @@ func (n *columnTree) add(members []jsontree.Member, depth int) {
 func (n *columnTree) number(above string, columns *[]string) {
 	for _, c := range n.children {
 		name := above + c.name
+		// -1 is a place without a column: all that it ever holds is in the columns below it.
 		c.column = -1
 		if c.plain || len(c.children) == 0 {
 			c.column = len(*columns)
@@ -90,6 +97,7 @@ func (n *columnTree) fill(members []jsontree.Member, row []value) {
 }
 
 // choose keeps the columns that are named, in their order. A name that is no column is E_VALIDATION.
+// A list without rows has no columns to check a name against, so any is taken.
 func (l list) choose(names []string) (list, error) {
 	if len(names) == 0 {
 		return l, nil
@@ -119,6 +127,7 @@ func (l list) within(name string) bool {
 }
 
 // table is the list as texts. A column of nothing but numbers and nulls is aligned to the right.
+// What is in a cell is not yet clean: Table.Write sees to that.
 func (l list) table() Table {
 	var t Table
 	for i, name := range l.columns {

@@ -1,5 +1,9 @@
 package output
 
+// The widths are chosen in two steps (layout): columns leave until the least widths of the others have room, then what
+// room is left goes, one by one, to the column that is cut most. text/tabwriter pads cells to the widest and cuts
+// none; here lines have to fit the screen.
+
 import (
 	"bytes"
 	"io"
@@ -21,6 +25,7 @@ type Column struct {
 
 // Table has a line of text for each row.
 type Table struct {
+	// A row has a cell for each column.
 	Columns []Column
 	Rows    [][]string
 }
@@ -76,6 +81,7 @@ func (t Table) cleaned() Table {
 }
 
 // tabs writes the table for a program: cells whole, with tabs between them, as cut(1) and awk(1) take them.
+// A tab within a cell was made a space by cleaned.
 func (t Table) tabs(b *bytes.Buffer) {
 	b.WriteString(strings.Join(t.header(), "\t") + "\n")
 	for _, row := range t.Rows {
@@ -111,6 +117,7 @@ func (t Table) measure(i int) (whole, least int) {
 		whole = max(whole, Width(row[i]))
 		prose = prose || strings.Contains(row[i], " ")
 	}
+	// 26 columns hold a ULID or a time; 12 hold the beginning of a sentence.
 	const code, text = 26, 12
 	switch {
 	case t.Columns[i].Right:
@@ -130,11 +137,13 @@ func (t Table) layout(width int) (shown, widths []int) {
 		shown = append(shown, i)
 		room -= widths[i] + columnGap
 	}
+	// Among columns of one rank, the last leaves first.
 	slices.SortStableFunc(shown, func(a, b int) int { return t.Columns[a].Optional - t.Columns[b].Optional })
 	for len(shown) > 1 && room < 0 {
 		last := shown[len(shown)-1]
 		shown, room = shown[:len(shown)-1], room+widths[last]+columnGap
 	}
+	// The last column stays, however narrow the screen is.
 	if len(shown) == 1 {
 		widths[shown[0]], room = min(whole[shown[0]], width), 0
 	}
@@ -150,6 +159,7 @@ func (t Table) layout(width int) (shown, widths []int) {
 }
 
 // fits tells whether every column has room.
+// Where it does not, a few rows are written out instead.
 func (t Table) fits(width int) bool {
 	shown, _ := t.cleaned().layout(width)
 	return len(shown) == len(t.Columns)

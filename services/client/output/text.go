@@ -15,6 +15,7 @@ import (
 // Screen is where text goes.
 type Screen struct {
 	// Width is that of the terminal, in columns; 0 when there is none, and lines may have any length.
+	// Width is measured in columns, as East Asian characters take two of them and combining ones none.
 	Width int
 	// Color allows bold and dim text.
 	Color bool
@@ -42,6 +43,8 @@ func Sanitize(text string) string {
 	}
 	var b strings.Builder
 	for _, r := range strings.ReplaceAll(text, "\r\n", "\n") {
+		// What a person would see as a line break or a tab stays recognizable; the rest is a number that can be looked
+		// up.
 		switch {
 		case r == '\n':
 			b.WriteRune('↵')
@@ -66,6 +69,7 @@ func Lines(text string) []string {
 }
 
 // Width is how many columns of a terminal a clean text takes.
+// The text has to be clean: what steers a terminal has no width.
 func Width(text string) int {
 	if ascii(text) {
 		return len(text)
@@ -84,6 +88,7 @@ func ascii(text string) bool {
 }
 
 // Truncate shortens a clean text to a width, and says so by an ellipsis.
+// The width is 1 at least.
 func Truncate(text string, width int) string {
 	if Width(text) <= width {
 		return text
@@ -98,6 +103,7 @@ func split(text string, width int) (head, rest string) {
 	for rest = text; rest != ""; {
 		var cluster string
 		var w int
+		// A character and what combines with it stay together.
 		cluster, rest, w, state = uniseg.FirstGraphemeClusterInString(rest, state)
 		if used += w; used > width {
 			break
@@ -119,6 +125,7 @@ func Wrap(text string, width int) []string {
 		if line != "" && used+1+w > width {
 			lines, line, used = append(lines, line), "", 0
 		}
+		// A word that is longer than a line is broken where the line ends.
 		if w > width {
 			for head, rest := split(word, width); head != "" && rest != ""; head, rest = split(word, width) {
 				lines, word = append(lines, head), rest

@@ -16,6 +16,7 @@ type value jsontext.Value
 var null = value("null")
 
 // kind is the first character of the JSON: { [ " n t f, and 0 for each number.
+// It is 0 for a value that is not there.
 func (v value) kind() jsontext.Kind { return jsontext.Value(v).Kind() }
 
 // members are those of an object in their order, and none of anything else.
@@ -48,6 +49,7 @@ func (v value) items() []value {
 }
 
 // isTable tells whether the value is a list of objects.
+// An empty list is none: nothing tells what it is a list of.
 func (v value) isTable() bool {
 	items := v.items()
 	for _, item := range items {
@@ -72,6 +74,7 @@ func (v value) String() string {
 	items := v.items()
 	texts := make([]string, len(items))
 	for i, item := range items {
+		// A comma in an item would read as two items, so such a list is JSON.
 		texts[i] = item.text()
 		if item.kind() == '{' || item.kind() == '[' || strings.Contains(texts[i], ",") {
 			return v.json()
@@ -88,6 +91,7 @@ func (v value) String() string {
 
 // json is the value in one line of JSON, with spaces behind commas and colons.
 func (v value) json() string {
+	// The answer may break rules that a strict encoder holds to; it is shown as it is.
 	line, err := jsontext.AppendFormat(nil, v, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
 		jsontext.SpaceAfterComma(true), jsontext.SpaceAfterColon(true), jsontext.Multiline(false))
 	if err != nil {

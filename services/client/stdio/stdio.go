@@ -25,13 +25,16 @@ const (
 	// inFlight is how many messages are on their way at once; what follows is read when one has come back.
 	inFlight = 16
 
+	// The member of _meta that says the revision of a request, since there is no initialize any more.
 	versionMeta = "io.modelcontextprotocol/protocolVersion"
 	// headersSince is the first revision whose requests name method and tool in headers.
 	headersSince = "2026-07-28"
-	codeRefused  = -32000
+	// JSON-RPC leaves -32000 to -32099 to servers.
+	codeRefused = -32000
 )
 
 // Bridge carries messages between a client and a gateway.
+// One Run at a time; its fields are not changed while it runs.
 type Bridge struct {
 	// URL is where the gateway is, and Key an API key.
 	URL, Key string
@@ -48,6 +51,7 @@ type Bridge struct {
 
 // message is what has to be known of one on its way.
 type message struct {
+	// ID stays as it was written, a number or a text; nil is a notification, which gets no answer.
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params struct {
@@ -75,6 +79,7 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	for {
 		select {
 		case <-ctx.Done():
+			// What is on its way is cancelled, and ends.
 			wg.Wait()
 			return nil
 		case line, more := <-lines:
@@ -93,6 +98,7 @@ func (b *Bridge) Run(ctx context.Context, in io.Reader, out io.Writer) error {
 // messages are on their way.
 func (b *Bridge) dispatch(ctx context.Context, line []byte, slots chan struct{}, wg *sync.WaitGroup) {
 	var m message
+	// A batch, which older revisions have, is the gateway's to take apart.
 	if line[0] != '[' {
 		if err := json.Unmarshal(line, &m); err != nil && !json.Valid(line) {
 			b.write(errorMessage(nil, -32700, "the line is no JSON", nil))
@@ -107,9 +113,11 @@ func (b *Bridge) dispatch(ctx context.Context, line []byte, slots chan struct{},
 		return
 	}
 	ctx, done := b.start(ctx, string(m.ID))
+	// This is the back-pressure: the next line is not read before there is room.
 	slots <- struct{}{}
 	carry := func() {
 		defer func() { <-slots; done() }()
+		// A client that has cancelled a request wants no answer to it.
 		if answer := b.forward(ctx, line, m); answer != nil && ctx.Err() == nil {
 			b.write(answer)
 		}
@@ -135,6 +143,7 @@ func (b *Bridge) start(ctx context.Context, id string) (context.Context, func())
 }
 
 // forward asks the gateway, and returns the line that answers; nil for none.
+// A gateway that cannot be reached answers the message with an error: the client on the other side sees no network.
 func (b *Bridge) forward(ctx context.Context, line []byte, m message) []byte {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimRight(b.URL, "/")+"/mcp", bytes.NewReader(line))
 	if err != nil {
@@ -157,6 +166,7 @@ func (b *Bridge) forward(ctx context.Context, line []byte, m message) []byte {
 		} `json:"result"`
 		Error json.RawMessage `json:"error"`
 	}
+	// Whatever the status: the gateway's own refusals are messages too.
 	isMessage := len(body) > 0 && (body[0] == '[' || json.Unmarshal(body, &answer) == nil && answer.Version != "")
 	switch {
 	case len(body) == 0 && resp.StatusCode/100 == 2:
@@ -234,6 +244,7 @@ func errorMessage(id json.RawMessage, code int, text string, data json.RawMessag
 	if id == nil {
 		id = json.RawMessage("null")
 	}
+	// The failure envelope, where there is one, is data: clients show message, programs read data.
 	wrong := map[string]any{"code": code, "message": text}
 	if data != nil {
 		wrong["data"] = data
@@ -257,6 +268,7 @@ func (b *Bridge) write(line []byte) {
 }
 
 // readLines sends the lines of in, without those that are empty.
+// A line beyond maxLine ends it with an error: what follows it cannot be told from its rest.
 func readLines(ctx context.Context, in io.Reader, lines chan<- []byte) error {
 	s := bufio.NewScanner(in)
 	s.Buffer(make([]byte, 0, 64<<10), maxLine)

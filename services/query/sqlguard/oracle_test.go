@@ -70,10 +70,7 @@ func newOracle(t *testing.T) *oracle {
 			t.Error(err)
 		}
 	})
-	admin, err := m.AdminDSN()
-	if err != nil {
-		t.Fatal(err)
-	}
+	admin := m.AdminDSN()
 	o := &oracle{server: m, admin: admin, writer: m.DSN(src.Owner, src.OwnerPassword, database),
 		reader: m.DSN(src.Reader, src.ReaderPassword, database), files: filepath.Join(m.Dir(), "files")}
 	c := o.connect(t, admin, nil)

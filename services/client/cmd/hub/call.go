@@ -58,12 +58,16 @@ const (
 )
 
 // call is one call, as it was asked for.
+// run goes through it in three steps: prepare, send, write.
 type call struct {
 	*hub
+	// name is the tool's, key the Idempotency-Key or "", format one of asJSON, asTable and asCSV.
 	name, key, format string
 	choice            output.Choice
 	exact             bool
 
+	// What run finds out before the call: the client with its key, where the key was found, and standard input, which
+	// is read at most once however many arguments name it.
 	client  *client.Client
 	keyFrom string
 	stdin   func() ([]byte, error)
@@ -77,6 +81,7 @@ func (h *hub) callCommand() *cobra.Command {
 	h.formatFlag(cmd, &o.format, "table on a terminal, else json")
 	f := cmd.Flags()
 	f.StringVar(&o.key, "idempotency-key", "", "the Idempotency-Key of a write (default: a new one)")
+	// Columns keep the order in which they are named.
 	f.StringSliceVar(&o.choice.Columns, "columns", nil, "the columns of a table or of csv, with commas: brand_id,contact.email")
 	f.StringVar(&o.choice.List, "list", "", "the list of an answer that has several, for a table or csv")
 	f.BoolVar(&o.exact, "exact", false, "csv: texts as they are, also those that a spreadsheet would run")
@@ -95,6 +100,7 @@ func (o *call) run(ctx context.Context, args []string) (err error) {
 	if o.format == asJSON && (len(o.choice.Columns) > 0 || o.choice.List != "") {
 		return misused("--columns and --list are for -o table and -o csv")
 	}
+	// The gateway has the same rule: a key that it would refuse is not worth a request.
 	if strings.ContainsFunc(o.key, func(r rune) bool { return r < ' ' || r > '~' }) || len(o.key) > 255 {
 		return misused("--idempotency-key: a key is 1 to 255 printable characters of ASCII")
 	}
@@ -122,6 +128,7 @@ func (o *call) run(ctx context.Context, args []string) (err error) {
 }
 
 // send calls the tool; a write has an Idempotency-Key, which is printed before it can be needed.
+// The key is printed ahead of the request, because an answer that never comes leaves nothing else to try again with.
 func (o *call) send(ctx context.Context, t *client.Tool, body []byte) (a *client.Answer, err error) {
 	if t.Write && o.key == "" {
 		o.key = ulid.Make().String()
@@ -144,6 +151,7 @@ func (o *call) send(ctx context.Context, t *client.Tool, body []byte) (a *client
 
 // prepare makes the input by the tool's schema: as it was a moment ago, and when that does not do, as it is.
 func (o *call) prepare(ctx context.Context, args []string) (*client.Tool, json.RawMessage, error) {
+	// Two rounds at most: all.Asked ends the loop when the gateway itself has just said what there is.
 	for age := catalogAge; ; age = 0 {
 		all, err := o.client.Catalog(ctx, o.cache(), age)
 		if err != nil {
@@ -165,6 +173,7 @@ func (o *call) prepare(ctx context.Context, args []string) (*client.Tool, json.R
 }
 
 // unknown is the gateway's own refusal of a tool that does not exist, before anything was sent.
+// It is E_NOT_FOUND, and names the tool that may have been meant by edit distance (schema.Nearest).
 func (o *call) unknown(all *client.Catalog) error {
 	meant := ""
 	if nearest := schema.Nearest(o.name, all.Names()); nearest != "" {
@@ -183,6 +192,7 @@ func (o *call) input(ctx context.Context, t *client.Tool, args []string) (json.R
 
 // pipedIn is the input of a call without arguments whose standard input is a pipe or a file. Nobody may ever write to such a
 // pipe: a tool that needs no input waits for it a moment.
+// Where the tool needs an input, nothing in time is E_VALIDATION.
 func (o *call) pipedIn(ctx context.Context, t *client.Tool) (json.RawMessage, error) {
 	wait, stop := ctx, context.CancelFunc(func() {})
 	if len(t.Input.Required) == 0 {
@@ -219,6 +229,7 @@ func readFile(name string) ([]byte, error) {
 }
 
 // readBounded reads to the end, and refuses what is longer than maxInput instead of filling the memory.
+// A longer input is E_VALIDATION.
 func readBounded(r io.Reader) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(r, maxInput+1))
 	if err == nil && len(b) > maxInput {
@@ -228,6 +239,7 @@ func readBounded(r io.Reader) ([]byte, error) {
 }
 
 // write writes the answer as it was asked for.
+// JSON is the whole envelope; a table and csv are made of its data alone.
 func (o *call) write(body []byte) error {
 	if o.format == asJSON {
 		return output.JSON(o.out, body)
@@ -255,6 +267,7 @@ func (o *call) write(body []byte) error {
 }
 
 // remarks says on standard error what the rows do not.
+// They never go to standard output: what reads the rows must not stumble over them.
 func (o *call) remarks(a *output.Answer, left []string, formulas int) {
 	for _, warning := range a.Warnings {
 		o.note("warning: %s", warning)

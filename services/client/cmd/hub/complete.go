@@ -1,5 +1,8 @@
 package main
 
+// Completion runs at each TAB: the shell starts this program with what has been typed so far, and waits. So it asks
+// the gateway seldom (Cache), gives up soon, and prints nothing but offers.
+
 import (
 	"context"
 	"regexp"
@@ -9,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"hub.internal/pkg/text"
 	"hub.internal/services/client"
 	"hub.internal/services/client/output"
 )
@@ -39,6 +43,7 @@ func (h *hub) completionCatalog(ctx context.Context) *client.Catalog {
 }
 
 // completeTool offers the tools that the key may call.
+// Tools that the key may not call are left out: offering them would only lead to E_SCOPE.
 func (h *hub) completeTool(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var offers []cobra.Completion
 	if all := h.completionCatalog(cmd.Context()); all != nil && len(args) == 0 {
@@ -67,6 +72,7 @@ func (h *hub) completeCall(cmd *cobra.Command, args []string, word string) ([]co
 			cobra.ShellCompDirectiveKeepOrder
 	}
 	if strings.HasPrefix(value, "@") {
+		// A file is meant: the shell completes names of files itself.
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	return completeValue(fields.Properties.Field(name), name), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
@@ -78,6 +84,7 @@ func completeField(s *client.Schema, given []string) (offers []cobra.Completion)
 	for _, of := range s.Properties {
 		there := slices.ContainsFunc(given, func(arg string) bool { return strings.HasPrefix(arg, of.Name+"=") })
 		switch {
+		// A field that is given is not offered again, unless it is a list, which may be given in parts.
 		case !completable.MatchString(of.Name), there && !of.Schema.Type.Is("array"):
 		case s.Requires(of.Name):
 			offers = append(offers, withDescription(of.Name+"=", of.Schema.Description))
@@ -101,6 +108,7 @@ func completeValue(of *client.Schema, name string) (offers []cobra.Completion) {
 		values = append(slices.Clone(values), of.Items.Enum...)
 	}
 	for _, raw := range values {
+		// Values of an enum that are no texts, such as numbers, are offered as they are written in JSON.
 		if text := strings.Trim(string(raw), `"`); completable.MatchString(text) {
 			offers = append(offers, name+"="+text)
 		}
@@ -110,5 +118,5 @@ func completeValue(of *client.Schema, name string) (offers []cobra.Completion) {
 
 // withDescription is an offer with what shells show beside it: the first sentence, 80 columns at most.
 func withDescription(offer, description string) cobra.Completion {
-	return cobra.CompletionWithDesc(offer, output.Truncate(output.Sanitize(firstSentence(description)), 80))
+	return cobra.CompletionWithDesc(offer, output.Truncate(output.Sanitize(text.FirstSentence(description)), 80))
 }

@@ -19,6 +19,8 @@ import (
 
 // The exit codes: classes of errors, by what a script can do about them.
 const (
+	// Scripts rely on the numbers: one is never given another meaning. 130 and 143 are 128 and the signal's number, as
+	// shells have it.
 	exitOther       = 1
 	exitUsage       = 2
 	exitDenied      = 3
@@ -61,11 +63,13 @@ func (h *hub) exitCode(err error) int {
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &failure):
+		// A code that this release does not know counts by the status that it came with.
 		return exitCodeOfStatus((&fault.Error{Code: failure.Code}).Answered(failure.Status).Status())
 	case errors.As(err, &unreachable):
 		return exitUnavailable
 	case errors.As(err, &refused):
 		return exitCodeOfStatus(refused.Status())
+	// cobra's own errors, such as an unknown flag, come before PersistentPreRun.
 	case !h.started:
 		return exitUsage
 	}
@@ -78,6 +82,7 @@ func (h *hub) report(err error) int {
 	if err == nil || code == exitInterrupted {
 		return code
 	}
+	// One line, whatever the error holds: the gateway's messages may quote what others wrote.
 	said := err.Error()
 	var refused *fault.Error
 	if errors.As(err, &refused) {
@@ -118,6 +123,7 @@ func (h *hub) details(f *client.Failure) {
 			}
 		}
 	}
+	// The hint says it in words.
 	delete(all, "retryAfter")
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		h.note("  %s: %s", name, all[name])
@@ -127,11 +133,13 @@ func (h *hub) details(f *client.Failure) {
 // hint says what to do about an error of an exchange; "" when the message says it.
 func (a *exchangeError) hint() string {
 	var failure *client.Failure
-	var silent *client.Unreachable
+	var unreachable *client.Unreachable
 	switch {
-	case errors.As(a.error, &silent) && a.idempotencyKey != "":
+	// The order matters: a write without an answer is the one case where doing nothing may lose something and doing it
+	// again may do it twice.
+	case errors.As(a.error, &unreachable) && a.idempotencyKey != "":
 		return "whether the write happened is not known; the same command with --idempotency-key " + a.idempotencyKey + " does it once"
-	case errors.As(a.error, &silent) && silent.Timeout():
+	case errors.As(a.error, &unreachable) && unreachable.Timeout():
 		return "--timeout waits longer"
 	case !errors.As(a.error, &failure):
 		return ""
@@ -143,6 +151,7 @@ func (a *exchangeError) hint() string {
 }
 
 // advice is what to do about a code.
+// It covers the codes that a caller can do something about; the others have none.
 func (a *exchangeError) advice(f *client.Failure) string {
 	switch f.Code {
 	case fault.Validation, fault.BadAmount:
@@ -186,6 +195,7 @@ func (a *exchangeError) withKey() string {
 }
 
 // exitCodes is a page of help.
+// It is made of fault.Codes, so that a new code is in it by itself.
 func exitCodes() *cobra.Command {
 	codes := map[int][]string{}
 	for _, code := range slices.Sorted(maps.Keys(fault.Codes())) {

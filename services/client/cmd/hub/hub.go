@@ -26,6 +26,7 @@ const defaultTimeout = 60 * time.Second
 // hub is the program on its terminal, with the flags of all commands.
 type hub struct {
 	terminal
+	// The flags that every command has: --url, --allow-http and --timeout. A timeout of 0 waits without end.
 	url       string
 	allowHTTP bool
 	timeout   time.Duration
@@ -51,6 +52,7 @@ func command(h *hub) *cobra.Command {
 		// Without these two, cobra answers an unknown command with the help and no error.
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	// Without the word "version", which cobra puts between.
 	root.SetVersionTemplate("hub {{.Version}}\n")
 	flags := root.PersistentFlags()
 	flags.StringVar(&h.url, "url", "", "the gateway (default: HUB_URL, then that of hub login)")
@@ -58,6 +60,7 @@ func command(h *hub) *cobra.Command {
 	flags.DurationVar(&h.timeout, "timeout", defaultTimeout, "how long to wait for an answer; 0 waits without end")
 	root.AddCommand(h.toolsCommand(), h.showCommand(), h.callCommand(), h.loginCommand(), h.logoutCommand(), h.whoamiCommand(),
 		payCommand(h), mcpCommand(h), exitCodes(), environment())
+	// Help and completion of cobra's own go where everything else does, also in a test.
 	root.SetIn(h.in)
 	root.SetOut(h.out)
 	root.SetErr(h.err)
@@ -66,6 +69,7 @@ func command(h *hub) *cobra.Command {
 
 // version is the release, with the commit where the build has noted it.
 func version() string {
+	// What was built with -buildvcs=false, as a release is, has no commit: its tag is enough.
 	text := release
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -81,12 +85,14 @@ func version() string {
 }
 
 // sources are where the address and the key come from: flags, the environment, and the file of hub login.
+// The order is that of login.Sources: the flag first, then the environment, then what was stored.
 func (h *hub) sources() login.Sources {
 	plain, _ := strconv.ParseBool(h.getenv("HUB_ALLOW_HTTP")) // what is no boolean allows nothing
 	return login.Sources{URL: h.url, Env: h.getenv, Dir: h.directory("HUB_CONFIG_DIR", os.UserConfigDir), AllowHTTP: h.allowHTTP || plain}
 }
 
 // gateway returns a client without a key, for credentials of another kind.
+// An address that cannot be used is E_VALIDATION; nothing is sent.
 func (h *hub) gateway() (*client.Client, error) {
 	address, err := h.sources().Address()
 	if err != nil {
@@ -96,6 +102,7 @@ func (h *hub) gateway() (*client.Client, error) {
 }
 
 // connect returns a client with the key, and where the key was found.
+// A key that is not there or cannot be one is E_AUTH_MISSING; nothing is sent.
 func (h *hub) connect() (*client.Client, string, error) {
 	c, err := h.gateway()
 	if err != nil {
@@ -125,6 +132,7 @@ func (h *hub) waiting(ctx context.Context, what string, do func(context.Context)
 		defer cancel()
 		ctx = limited
 	}
+	// Only a person waits: in a script's log the word would be noise.
 	if h.notes.Width > 0 {
 		defer output.Progress(h.err, h.notes, what)()
 	}
@@ -139,11 +147,14 @@ func (h *hub) note(format string, args ...any) {
 }
 
 // misused is an error in the command line: E_VALIDATION.
+// The exit code is that of the gateway's own E_VALIDATION, so that a script need not know who has refused.
 func misused(format string, args ...any) error { return fault.New(fault.Validation, format, args...) }
 
 // exchangeError is the error of an exchange, with what a hint has to know of it.
+// It tells report which hint fits; the error within decides on the exit code.
 type exchangeError struct {
 	error
+	// tool is the name of the tool that was called, for hints that name a command; "" where it was no call.
 	tool string
 	// keyFrom is where the key was found; "" when it was typed.
 	keyFrom string

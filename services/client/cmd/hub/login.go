@@ -1,5 +1,7 @@
 package main
 
+// What these commands keep and find is package login's; here is the conversation.
+
 import (
 	"context"
 	"fmt"
@@ -43,6 +45,7 @@ func (h *hub) login(ctx context.Context, fromStdin bool) error {
 	if err != nil {
 		return err
 	}
+	// The key is tried against the address that it will be kept for, by a call that every key may make.
 	c := &client.Client{URL: address, Source: "--url", Key: key, Agent: "hub/" + release, HTTP: client.NewHTTP()}
 	all, err := h.catalog(ctx, c, "")
 	if err != nil {
@@ -52,6 +55,7 @@ func (h *hub) login(ctx context.Context, fromStdin bool) error {
 		return err
 	}
 	h.note("%s takes the key, which may call %d of %d tools; it is kept in %s", address, countAllowed(all), len(all.Tools), h.sources().Path())
+	// Whoever logs in expects what was typed to be used from now on.
 	for _, name := range []string{"HUB_URL", "HUB_API_KEY", "HUB_API_KEY_FILE"} {
 		if h.getenv(name) != "" {
 			h.note("note: %s is set, and comes before what is kept", name)
@@ -61,6 +65,7 @@ func (h *hub) login(ctx context.Context, fromStdin bool) error {
 }
 
 // askAddress is --url, or what is typed; nothing typed is the address of before.
+// An address that cannot be used is E_VALIDATION.
 func (h *hub) askAddress(ctx context.Context, fromStdin bool) (string, error) {
 	text := h.url
 	if text == "" && fromStdin {
@@ -93,6 +98,7 @@ func (h *hub) askAddress(ctx context.Context, fromStdin bool) (string, error) {
 }
 
 // askKey reads the key from standard input or from the terminal, which does not show it.
+// A key with spaces or control characters in it is E_VALIDATION: it was pasted with something else.
 func (h *hub) askKey(ctx context.Context, fromStdin bool) (key string, err error) {
 	if fromStdin {
 		key, err = readUntilDone(ctx, func() (string, error) { return readLine(h.in) })
@@ -109,6 +115,7 @@ func (h *hub) askKey(ctx context.Context, fromStdin bool) (key string, err error
 }
 
 // countAllowed is how many of the tools the key may call.
+// A tool that is not allowed needs a scope that the key has not.
 func countAllowed(all *client.Catalog) (n int) {
 	for _, t := range all.Tools {
 		if t.Allowed {
@@ -131,6 +138,7 @@ func (h *hub) logoutCommand() *cobra.Command {
 					return misused("%v", err)
 				}
 			}
+			// The address need not be safe to send a key to: nothing is sent.
 			gone, err := h.sources().Forget(address)
 			switch {
 			case err != nil:

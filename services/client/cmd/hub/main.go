@@ -1,4 +1,7 @@
 // Command hub is the client of a gateway for people and scripts: it lists the tools, explains them and calls them.
+// The parts: hub.go has the root command and what all commands share; each command is in a file of its name;
+// terminal.go is the only place that knows the operating system's terminal; exit.go turns errors into exit codes and
+// hints. Commands return errors and never print them or end the process: run does, once.
 package main
 
 import (
@@ -15,6 +18,8 @@ const grace = 300 * time.Millisecond
 // main runs the command in a goroutine of its own, because a read of a terminal cannot be interrupted: a signal ends the program even
 // while the command reads.
 func main() {
+	// The context is cancelled by hand and not by signal.NotifyContext, because the signal itself decides on the exit
+	// code.
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -28,11 +33,13 @@ func main() {
 		cancel()
 		code = interrupted(s, done)
 	}
+	// Deferred functions do not run from here on: whatever has to be left in order, the command has done.
 	os.Exit(code)
 }
 
 // interrupted waits for the end of a command a moment, and no longer: it may be reading what nobody will write.
 func interrupted(s os.Signal, done <-chan int) int {
+	// A second signal is not waited for: the time is short anyway.
 	code := exitInterrupted
 	if s == syscall.SIGTERM {
 		code = exitTerminated

@@ -1,5 +1,7 @@
 package main
 
+// hub mcp is for clients of MCP that know no HTTP: package stdio carries their lines.
+
 import (
 	"log/slog"
 

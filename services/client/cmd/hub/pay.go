@@ -1,5 +1,8 @@
 package main
 
+// hub pay plays a Connected App: each command of the table routes is one route of /v1/pay, called with a ServiceJWT
+// that is made for it. The contract is services/payments/SPEC.md.
+
 import (
 	"context"
 	"crypto/rand"
@@ -35,6 +38,7 @@ After make up all of these are in .hub/dev.env.`
 // payer calls /v1/pay with a ServiceJWT that it makes for each call.
 type payer struct {
 	*hub
+	// The flags that its commands share: --user, --idempotency-key and --print.
 	user, key, member string
 }
 
@@ -55,6 +59,7 @@ func payCommand(h *hub) *cobra.Command {
 
 // route is a command that calls one route below /v1/pay/orders.
 type route struct {
+	// use is cobra's: the name and the arguments as help shows them.
 	use, short, example string
 	// method is GET, whose parameters are a query, or POST, whose parameters are a body of JSON.
 	method string
@@ -83,6 +88,7 @@ const (
 )
 
 // routes are the commands of hub pay. The gateway judges what is given: the client has no rules for payments.
+// A parameter that a later gateway has is added here, and nowhere else.
 func routes() []route {
 	return []route{
 		{use: "create --amount WON | --supply-amount WON [--vat WON]", short: "Make an order", method: http.MethodPost,
@@ -127,6 +133,7 @@ func routes() []route {
 }
 
 // orderCode is the form of an order's code.
+// It is po_ and a ULID, in Crockford's alphabet.
 var orderCode = regexp.MustCompile(`^po_[0-9A-HJKMNP-TV-Z]{26}$`)
 
 // command makes the cobra command of a route: its flags, and a run that sends the request. A POST has an Idempotency-Key, a new one
@@ -139,6 +146,7 @@ func (p *payer) command(r route) *cobra.Command {
 	flags := cmd.Flags()
 	for _, of := range r.params {
 		switch of.kind {
+		// Numbers are whole; none of these flags has a default of its own: the gateway has them.
 		case kindText:
 			flags.String(of.flag, "", of.help)
 		case kindNumber:
@@ -177,6 +185,7 @@ func (p *payer) command(r route) *cobra.Command {
 
 // query is that of a GET with the flags that were given, or "".
 func (r route) query(flags *pflag.FlagSet) string {
+	// A query has texts only, so a flag's value is taken as it was written.
 	query := url.Values{}
 	for _, of := range r.params {
 		if flag := flags.Lookup(of.flag); flag.Changed && flag.Value.String() != "" {
@@ -206,6 +215,7 @@ func (r route) body(flags *pflag.FlagSet) map[string]any {
 			continue
 		}
 		object, member := body, of.name
+		// The two levels are all that the routes have.
 		if outer, inner, nested := strings.Cut(of.name, "."); nested {
 			object, _ = body[outer].(map[string]any)
 			if object == nil {
@@ -220,6 +230,7 @@ func (r route) body(flags *pflag.FlagSet) map[string]any {
 }
 
 // maxLifetime is that of a ServiceJWT.
+// The gateway refuses tokens that are good for longer.
 const maxLifetime = 5 * time.Minute
 
 // printToken is hub pay token.
@@ -243,6 +254,7 @@ func (p *payer) printToken() *cobra.Command {
 }
 
 // do calls a route and prints its answer, or the member of --print.
+// It is the gateway's whole envelope, as hub call prints it.
 func (p *payer) do(ctx context.Context, method, path string, body []byte) error {
 	token, err := p.token(maxLifetime)
 	if err != nil {
@@ -267,6 +279,7 @@ func (p *payer) do(ctx context.Context, method, path string, body []byte) error 
 }
 
 // printMember prints a member of the answer's data: text as it is, anything else as JSON.
+// A member that is not there is E_VALIDATION: a script must not go on with an empty text.
 func (p *payer) printMember(answer []byte) error {
 	var envelope struct{ Data json.RawMessage }
 	if err := json.Unmarshal(answer, &envelope); err != nil {
@@ -308,10 +321,12 @@ func (p *payer) token(lifetime time.Duration) (string, error) {
 	}
 	now := p.now()
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.RegisteredClaims{Issuer: code, Subject: user, Audience: jwt.ClaimStrings{audience},
+		// Each token has an id of its own, because the gateway takes each once.
 		IssuedAt: jwt.NewNumericDate(now), ExpiresAt: jwt.NewNumericDate(now.Add(lifetime)), ID: rand.Text()}).SignedString([]byte(secret))
 }
 
 // explain returns the gateway's refusal with a message that says in one line what to do, and any other error as it is.
+// The code stays in the message; the exit code follows the HTTP status.
 func explain(err error) error {
 	var f *client.Failure
 	if !errors.As(err, &f) || f.Code == "" {

@@ -1,5 +1,8 @@
 package main
 
+// Everything that differs between a terminal and a pipe is decided here, once, so that commands ask for a width and
+// not for a device.
+
 import (
 	"bufio"
 	"context"
@@ -18,6 +21,7 @@ import (
 
 // terminal is what the program was started on.
 type terminal struct {
+	// The environment and the standard streams, which a test replaces.
 	getenv func(string) string
 	in     io.Reader
 	// piped tells that in is a pipe or a file: something may be written to it.
@@ -36,6 +40,7 @@ func standardTerminal() terminal {
 	t := terminal{getenv: os.Getenv, in: os.Stdin, out: os.Stdout, err: os.Stderr, now: time.Now}
 	t.screen, t.notes = screen(os.Stdout), screen(os.Stderr)
 	if info, err := os.Stdin.Stat(); err == nil {
+		// A closed or empty device, such as /dev/null of a cron job, is neither: nobody waits for it.
 		t.piped = info.Mode().IsRegular() || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0
 	}
 	if fd := int(os.Stdin.Fd()); term.IsTerminal(fd) {
@@ -52,6 +57,7 @@ func screen(f *os.File) output.Screen {
 	if !term.IsTerminal(int(f.Fd())) {
 		return output.Screen{}
 	}
+	// 80 columns is what a terminal has that does not say its size.
 	s := output.Screen{Width: 80, Color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 		s.Width = width
@@ -87,6 +93,7 @@ func readUntilDone[T any](ctx context.Context, read func() (T, error)) (T, error
 		value T
 		err   error
 	}
+	// It has room for one, so that the goroutine can end when nobody waits any more.
 	done := make(chan result, 1)
 	go func() {
 		value, err := read()

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"hub.internal/pkg/text"
 	"hub.internal/services/client"
 	"hub.internal/services/client/manual"
 	"hub.internal/services/client/output"
@@ -14,6 +14,7 @@ import (
 
 // The formats of answers.
 const (
+	// JSON is for programs and says all; a table fits the terminal; csv is for spreadsheets.
 	asJSON  = "json"
 	asTable = "table"
 	asCSV   = "csv"
@@ -26,6 +27,7 @@ func (h *hub) formatFlag(cmd *cobra.Command, format *string, otherwise string) {
 }
 
 // checkFormat returns the format, or the default for what out is.
+// An unknown format is E_VALIDATION.
 func (h *hub) checkFormat(format, piped string) (string, error) {
 	switch {
 	case format == "" && h.screen.Width == 0:
@@ -84,6 +86,7 @@ func (h *hub) tools(ctx context.Context, format string) error {
 }
 
 // catalog asks for the catalog, whatever was kept.
+// The list is what hub tools is asked for, so one that was kept a minute ago does not do.
 func (h *hub) catalog(ctx context.Context, c *client.Client, from string) (all *client.Catalog, err error) {
 	err = h.waiting(ctx, "the list of tools", func(ctx context.Context) error {
 		all, err = c.Catalog(ctx, h.cache(), 0)
@@ -95,7 +98,7 @@ func (h *hub) catalog(ctx context.Context, c *client.Client, from string) (all *
 	return all, nil
 }
 
-// line is a tool in the list.
+// toolRow is a tool in the list, as CSV and JSON have it.
 type toolRow struct {
 	Name        string `json:"name"`
 	Category    string `json:"category"`
@@ -109,31 +112,22 @@ type toolRow struct {
 func toolRows(all *client.Catalog) []toolRow {
 	rows := make([]toolRow, len(all.Tools))
 	for i, t := range all.Tools {
-		rows[i] = toolRow{t.Name, t.Category, t.Scope, t.Write, t.Allowed, firstSentence(t.Description)}
+		rows[i] = toolRow{t.Name, t.Category, t.Scope, t.Write, t.Allowed, text.FirstSentence(t.Description)}
 	}
 	return rows
 }
 
 // toolTable is the list for a person. On a narrow terminal the description goes first, then the category.
+// It has one line for each tool, in the catalog's order.
 func toolTable(all *client.Catalog) output.Table {
 	t := output.Table{Columns: []output.Column{{Name: "TOOL"}, {Name: "CATEGORY", Optional: 1}, {Name: "SCOPE"}, {Name: "WRITE"},
 		{Name: "ALLOWED"}, {Name: "DESCRIPTION", Optional: 2}}}
+	// Words, which can be searched for, and no signs that a terminal may lack.
 	yes := map[bool]string{true: "yes", false: "no"}
 	for _, r := range toolRows(all) {
 		t.Rows = append(t.Rows, []string{r.Name, r.Category, r.Scope, yes[r.Write], yes[r.Allowed], r.Description})
 	}
 	return t
-}
-
-// firstSentence is a description up to its first full stop that a space follows.
-func firstSentence(s string) string {
-	for i := range len(s) {
-		// "WITH ... SELECT" is no end of a sentence.
-		if strings.HasPrefix(s[i:], ". ") && !strings.HasSuffix(s[:i], ".") {
-			return s[:i+1]
-		}
-	}
-	return s
 }
 
 // showCommand is hub show.
@@ -162,6 +156,7 @@ func (h *hub) show(ctx context.Context, name string, raw bool) error {
 	if err != nil {
 		return &exchangeError{error: err, keyFrom: from}
 	}
+	// The envelope as it came: what a script reads does not depend on this program's release.
 	if raw {
 		return output.JSON(h.out, body)
 	}

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"net/url"
 
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
@@ -59,24 +60,13 @@ func cancelled(d reviewcontrol.Draft) []web.Fact {
 	}
 }
 
-func (c *Console) cancel(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+// cancel cancels a draft, with the note that was typed.
+func (c *Console) cancel(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID, form url.Values) error {
 	note := cancelNote()
 	note.Value = form.Get("note")
-	err = c.service.Cancel(r.Context(), by, id, note.Value)
+	err := c.service.Cancel(r.Context(), by, id, note.Value)
 	if _, marked := web.Mark(err, &note); marked && note.Error != "" {
 		return c.renderCancellation(w, r, id, http.StatusUnprocessableEntity, note)
 	}
-	switch {
-	case err == nil:
-		web.Done(w, r, "The draft is cancelled. Nothing of it is sent.")
-	case answerable(err):
-		web.Wrong(w, r, sentence(err))
-	default:
-		return err
-	}
-	return web.Go(w, r, "/drafts/"+id.String())
+	return answer(w, r, "/drafts/"+id.String(), "The draft is cancelled. Nothing of it is sent.", err)
 }

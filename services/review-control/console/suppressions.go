@@ -10,7 +10,6 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
-	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/suppression"
 )
 
@@ -44,7 +43,7 @@ func (p *suppressionsPage) forms() {
 	}
 }
 
-func (c *Console) suppressions(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer) error {
+func (c *Console) suppressions(w http.ResponseWriter, r *http.Request) error {
 	var p suppressionsPage
 	p.forms()
 	return c.renderSuppressions(w, r, 0, p)
@@ -88,16 +87,12 @@ func (c *Console) renderSuppressions(w http.ResponseWriter, r *http.Request, sta
 	})
 }
 
-func (c *Console) suppress(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+func (c *Console) suppress(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	email := strings.TrimSpace(form.Get("email"))
 	var p suppressionsPage
 	p.forms()
 	p.Email.Value, p.Reason.Value = form.Get("email"), form.Get("reason")
-	added, err := c.suppressed.Add(r.Context(), by.Email, email, p.Reason.Value)
+	added, err := c.suppressed.Add(r.Context(), emailOf(r), email, p.Reason.Value)
 	if rest, marked := web.Mark(err, &p.Email, &p.Reason); marked {
 		p.Problem = rest
 		return c.renderSuppressions(w, r, http.StatusUnprocessableEntity, p)
@@ -114,7 +109,7 @@ func (c *Console) suppress(w http.ResponseWriter, r *http.Request, by reviewcont
 }
 
 // removal is the page on which an administrator says why an address leaves the list.
-func (c *Console) removal(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer) error {
+func (c *Console) removal(w http.ResponseWriter, r *http.Request) error {
 	return c.renderRemoval(w, r, 0, r.URL.Query().Get("email"), removalReason())
 }
 
@@ -149,6 +144,12 @@ func (c *Console) renderRemoval(w http.ResponseWriter, r *http.Request, status i
 	}, ask)
 }
 
+// emailOf is the address of the administrator who asks.
+func emailOf(r *http.Request) string {
+	u, _ := web.UserOf(r.Context())
+	return u.Email
+}
+
 // entry finds the entry of an address.
 func (c *Console) entry(r *http.Request, email string) (suppression.Entry, error) {
 	missing := fault.New(fault.NotFound, "%s is not on the suppression list.", text.Shown(email, maxEmail))
@@ -166,14 +167,10 @@ func (c *Console) entry(r *http.Request, email string) (suppression.Entry, error
 	return list[0], nil
 }
 
-func (c *Console) unsuppress(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+func (c *Console) unsuppress(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	email, reason := form.Get("email"), removalReason()
 	reason.Value = form.Get("reason")
-	err = c.suppressed.Remove(r.Context(), by.Email, email, reason.Value)
+	err := c.suppressed.Remove(r.Context(), emailOf(r), email, reason.Value)
 	if rest, marked := web.Mark(err, &reason); marked {
 		if reason.Error == "" {
 			reason.Error = rest
@@ -213,7 +210,7 @@ func rowOf(in suppression.Import) importRow {
 	return importRow{in, bar, in.Status == suppression.ImportWaiting || in.Status == suppression.ImportRunning}
 }
 
-func (c *Console) startImport(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer) error {
+func (c *Console) startImport(w http.ResponseWriter, r *http.Request) error {
 	var p suppressionsPage
 	p.forms()
 	file, form, err := web.Upload(r, "file")
@@ -229,7 +226,7 @@ func (c *Console) startImport(w http.ResponseWriter, r *http.Request, by reviewc
 		p.File.Error = "Choose a file that is not empty."
 		return c.renderSuppressions(w, r, http.StatusUnprocessableEntity, p)
 	}
-	in, err := c.suppressed.StartImport(r.Context(), by.Email, file.Name, p.DefaultReason.Value, file.Data)
+	in, err := c.suppressed.StartImport(r.Context(), emailOf(r), file.Name, p.DefaultReason.Value, file.Data)
 	if rest, marked := web.Mark(err, &p.File, &p.DefaultReason); marked {
 		p.Problem = rest
 		return c.renderSuppressions(w, r, http.StatusUnprocessableEntity, p)
@@ -249,7 +246,7 @@ type importPage struct {
 // Kept is how many bad lines there are to see.
 func (p importPage) Kept() int { return min(p.Bad, suppression.MaxBadLines) }
 
-func (c *Console) importPage(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer) error {
+func (c *Console) importPage(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r, "import")
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@
 package catalog
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,7 +34,8 @@ type Catalog struct {
 	// compiled counts manifests that were compiled.
 	compiled int
 	current  atomic.Pointer[version]
-	refusals refusals
+	// refused are the services whose last manifest was refused.
+	refused map[string]bool
 }
 
 // announcement is a service's word as it came, and what it was compiled to, or why not.
@@ -59,7 +60,7 @@ type version struct {
 
 // New returns a catalog without tools.
 func New(logger *slog.Logger) *Catalog {
-	c := &Catalog{logger: logger, owners: map[string]*owner{}, latest: map[string]announcement{}}
+	c := &Catalog{logger: logger, owners: map[string]*owner{}, latest: map[string]announcement{}, refused: map[string]bool{}}
 	c.current.Store((&version{}).describe())
 	return c
 }
@@ -156,18 +157,11 @@ func merge(owners map[string]*owner) (*version, error) {
 			all.console = append(all.console, r)
 		}
 	}
-	sort.Slice(all.console, func(i, j int) bool {
-		if a, b := all.console[i], all.console[j]; len(a.Prefix) != len(b.Prefix) {
-			return len(a.Prefix) > len(b.Prefix)
-		}
-		return all.console[i].Prefix < all.console[j].Prefix
+	slices.SortFunc(all.console, func(a, b *ConsoleRoute) int {
+		return cmp.Or(len(b.Prefix)-len(a.Prefix), cmp.Compare(a.Prefix, b.Prefix))
 	})
-	sort.Slice(all.ordered, func(i, j int) bool {
-		a, b := all.ordered[i].Spec, all.ordered[j].Spec
-		if a.Position != b.Position {
-			return a.Position < b.Position
-		}
-		return a.Name < b.Name
+	slices.SortFunc(all.ordered, func(a, b *Entry) int {
+		return cmp.Or(cmp.Compare(a.Spec.Position, b.Spec.Position), cmp.Compare(a.Spec.Name, b.Spec.Name))
 	})
 	return all.describe(), nil
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-kit/kit/endpoint"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
 
@@ -39,7 +38,7 @@ const (
 type Console struct {
 	// Edge makes a Call of each request, has the limits, and knows the services.
 	Edge     *edge.Gateway
-	Sessions SessionVerifier
+	Sessions *SessionCache
 	// Pages renders the gateway's own error pages.
 	Pages *web.Site
 	// PlainCookies is set where the console is used over plain HTTP.
@@ -135,7 +134,7 @@ func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, cancel := context.WithTimeout(ctx, consoleTimeout)
 	defer cancel()
-	visit := k.recoverVisit(func(ctx context.Context, _ any) (any, error) {
+	visit := hop.Recover(k.Edge.Logger)(func(ctx context.Context, _ any) (any, error) {
 		v.r = r.WithContext(ctx)
 		return nil, k.visit(ctx, v)
 	})
@@ -155,27 +154,6 @@ func (k *Console) notFound(v *visit) {
 
 // isClean tells whether a path has no empty, "." or ".." element.
 func isClean(p string) bool { return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/") }
-
-// recoverVisit is hop.Recover, but for the panic by which an answer is cut off.
-func (k *Console) recoverVisit(next endpoint.Endpoint) endpoint.Endpoint {
-	return func(ctx context.Context, request any) (response any, err error) {
-		aborted := false
-		response, err = hop.Recover(k.Edge.Logger)(func(ctx context.Context, request any) (_ any, err error) {
-			defer func() {
-				if p := recover(); p == http.ErrAbortHandler { //nolint:errorlint // net/http compares like this
-					aborted = true
-				} else if p != nil {
-					panic(p)
-				}
-			}()
-			return next(ctx, request)
-		})(ctx, request)
-		if aborted {
-			panic(http.ErrAbortHandler)
-		}
-		return response, err
-	}
-}
 
 // encrypted tells that the browser's connection is.
 func (k *Console) encrypted(r *http.Request) bool {

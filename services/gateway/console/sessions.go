@@ -29,14 +29,6 @@ type Session struct {
 	ExpiresAt         time.Time
 }
 
-// SessionVerifier finds a session by its secret, and forgets what it knows of one. Verify
-// returns E_AUTH_INVALID, E_AUTH_EXPIRED or E_AUTH_REVOKED for a session that does not hold,
-// and E_DB when it cannot tell.
-type SessionVerifier interface {
-	Verify(ctx context.Context, secret string) (Session, error)
-	Forget(secret string)
-}
-
 // SessionCache asks auth about a session and remembers a good answer for at most two
 // seconds, counted from the question: that is how long an ended session, a disabled user
 // or a lost role lives on.
@@ -47,7 +39,8 @@ func NewSessionCache(ask func(ctx context.Context, secret string) (Session, erro
 	return &SessionCache{cache.New(ask, now)}
 }
 
-// Verify implements SessionVerifier.
+// Verify finds a session by its secret. It returns E_AUTH_INVALID, E_AUTH_EXPIRED or E_AUTH_REVOKED for a session that does not
+// hold, and E_DB when it cannot tell.
 func (s *SessionCache) Verify(ctx context.Context, secret string) (Session, error) {
 	if !isSecret(secret) {
 		return Session{}, fault.New(fault.AuthInvalid, "The session is not valid.")

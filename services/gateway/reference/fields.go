@@ -118,15 +118,9 @@ func kindOf(t any) string {
 		for _, one := range t {
 			names = append(names, fmt.Sprint(one))
 		}
-		slices.SortFunc(names, func(a, b string) int { // null last
-			switch {
-			case a == "null" && b != "null":
-				return 1
-			case b == "null" && a != "null":
-				return -1
-			}
-			return 0
-		})
+		if i := slices.Index(names, "null"); i >= 0 { // null comes last
+			names = append(slices.Delete(names, i, i+1), "null")
+		}
 		return strings.Join(names, " or ")
 	}
 	return "anything"

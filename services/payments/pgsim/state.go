@@ -23,16 +23,16 @@ const (
 
 // order is a checkout and the payments that were made for it.
 type order struct {
-	OrderID, SessionID           string
-	Method                       string
-	Amount, TaxFreeAmt           int64
-	GoodsName, ReturnURL         string
-	BuyerName, BuyerTel          string
-	BuyerEmail                   string
-	VBankHolder                  string
-	ValidHours                   int
-	CreatedAt, ClosesAt, Expired time.Time
-	Payments                     []*payment
+	OrderID, SessionID   string
+	Method               string
+	Amount, TaxFreeAmt   int64
+	GoodsName, ReturnURL string
+	BuyerName, BuyerTel  string
+	BuyerEmail           string
+	VBankHolder          string
+	ValidHours           int
+	ClosesAt, Expired    time.Time
+	Payments             []*payment
 }
 
 // payment is one attempt to pay an order. Status is ready, paid, failed or cancelled; the others are told of these.
@@ -41,7 +41,7 @@ type payment struct {
 	Status                            string
 	Amount                            int64
 	CreatedAt, PaidAt                 time.Time
-	FailedAt, CancelledAt, Reversed   time.Time
+	FailedAt, CancelledAt             time.Time
 	Due                               time.Time
 	BankCode, BankName, Number, Owner string
 	Cancels                           []*cancel

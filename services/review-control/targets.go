@@ -236,6 +236,7 @@ func (s *Service) Target(ctx context.Context, id ID, index int) (TargetView, err
 // MaxIndex bounds an index, which comes from the address of a page: no draft has more targets.
 const MaxIndex = 1_000_000
 
+// noIndex tells an index that no target can have, before a store is asked.
 func noIndex(index int) bool { return index < 0 || index > MaxIndex }
 
 // MissingTarget is E_NOT_FOUND for a target that a draft does not have.

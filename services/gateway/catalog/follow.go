@@ -99,6 +99,8 @@ func (c *Catalog) Follow(ctx context.Context, clients *Clients,
 	return discovered(ctx, follow)
 }
 
+// follow asks one service for its manifest every five seconds, until ctx ends. An error is logged once, until there is another
+// one or the manifest holds again.
 func (c *Catalog) follow(ctx context.Context, client *remote.Client, service string) {
 	tick := time.NewTicker(manifestEvery)
 	defer tick.Stop()
@@ -124,6 +126,8 @@ func (c *Catalog) follow(ctx context.Context, client *remote.Client, service str
 	}
 }
 
+// fetch asks a service for its manifest once and applies it. Reading it to its bound and one byte more tells one that is too
+// large from one that just fits.
 func (c *Catalog) fetch(ctx context.Context, client *remote.Client, service string) error {
 	ctx, cancel := context.WithTimeout(ctx, manifestEvery)
 	defer cancel()

@@ -24,6 +24,7 @@ type Document struct {
 	ETag string
 }
 
+// newDocument renders data as JSON, with an ETag of the first 12 bytes of its SHA-256.
 func newDocument(name string, count int, data any) (*Document, error) {
 	b, err := reference.PlainJSON(data)
 	if err != nil {
@@ -112,6 +113,7 @@ type detailed struct {
 	Examples     []tool.Example   `json:"examples"`
 }
 
+// listed is the tool as the catalog shows it to a caller: all tools are listed, and allowed says which the caller may call.
 func (e *Entry) listed(c caller.Caller) listed {
 	s := e.Spec
 	l := listed{Name: s.Name, Category: s.Category, Description: s.Description, Write: s.Write, Scope: s.Scope, Allowed: c.Holds(s.Scope),

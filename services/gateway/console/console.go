@@ -242,6 +242,7 @@ func (k *Console) home(v *visit) error {
 	return fault.New(fault.NotFound, "There is no page for you yet. Ask an administrator for a role.")
 }
 
+// tabs are those of whoever is signed in: by role from the manifests, and then the menus that admin keeps. A visitor has none.
 func (k *Console) tabs(v *visit) []web.Tab {
 	if v.session.ID == "" {
 		return nil

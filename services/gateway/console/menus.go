@@ -90,8 +90,10 @@ func (m *Menus) tabs(s Session) []web.Tab {
 	return m.known
 }
 
+// menusQuestion asks admin for the menus of everybody.
 type menusQuestion struct{}
 
+// menusAnswer is the wire form of admin's answer. Whatever else admin says of a menu is ignored.
 type menusAnswer struct {
 	Groups []struct {
 		Slug  string `json:"slug"`

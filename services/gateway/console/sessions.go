@@ -55,10 +55,12 @@ func (s *SessionCache) Forget(secret string) {
 	s.answers.Forget(func(hash [sha256.Size]byte, _ Session) bool { return hash == ended })
 }
 
+// sessionQuestion names a session by the secret in its cookie.
 type sessionQuestion struct {
 	ID string `json:"id"`
 }
 
+// sessionAnswer is what auth says of a session that holds.
 type sessionAnswer struct {
 	Session   string    `json:"session"`
 	User      string    `json:"user"`
@@ -68,6 +70,7 @@ type sessionAnswer struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
+// resolveSession asks auth about a session. It may be repeated, since it changes nothing.
 var resolveSession = remote.Operation[sessionQuestion, sessionAnswer]{Path: "/internal/sessions/resolve", Repeatable: true}
 
 // AskAuthForSession returns the question that a SessionCache puts to the auth service.

@@ -121,6 +121,7 @@ func idempotencyKey(raw string) (string, error) {
 	return key, nil
 }
 
+// badKey is the refusal of an Idempotency-Key.
 func badKey(message string) error { return badHeader(tool.KeyHeader, "idempotencyKey", message) }
 
 // printableASCII tells that a text has no other characters than those from the space to the tilde.

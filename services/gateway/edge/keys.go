@@ -66,6 +66,7 @@ func (k *KeyCache) ForgetAll() {
 	k.answers.Forget(func([sha256.Size]byte, APIKey) bool { return true })
 }
 
+// expired is E_AUTH_REVOKED for a key whose time is over: it may have come since auth was asked.
 func expired(key APIKey, now time.Time) error {
 	if !key.ExpiresAt.IsZero() && !now.Before(key.ExpiresAt) {
 		return revokedKey("has expired")
@@ -73,14 +74,17 @@ func expired(key APIKey, now time.Time) error {
 	return nil
 }
 
+// revokedKey is E_AUTH_REVOKED, and says why.
 func revokedKey(why string) error {
 	return fault.New(fault.AuthRevoked, "The API key %s.", why)
 }
 
+// keyQuestion is a key as it was sent.
 type keyQuestion struct {
 	Key string `json:"key"`
 }
 
+// keyAnswer is what auth knows of a key. Status is active, revoked or expired; ExpiresAt is null for one that does not expire.
 type keyAnswer struct {
 	ID        string           `json:"id"`
 	Service   string           `json:"service"`
@@ -98,10 +102,12 @@ type credentialLimits struct {
 	ServiceBurst     int `json:"service_burst"`
 }
 
+// rates are the limits of one external user, and those of the service as a whole.
 func (l credentialLimits) rates() (user, serviceWide Rate) {
 	return Rate{l.UserPerMinute, l.UserBurst}, Rate{l.ServicePerMinute, l.ServiceBurst}
 }
 
+// verifyKey asks auth about a key. It may be repeated, since it changes nothing that a caller sees.
 var verifyKey = remote.Operation[keyQuestion, keyAnswer]{Path: "/internal/apikeys/verify", Repeatable: true}
 
 // AskAuth returns the question that a KeyCache puts to the auth service.

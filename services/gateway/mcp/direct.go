@@ -87,6 +87,7 @@ func acceptsBoth(h http.Header) bool {
 	return accept == "" || has("*/*") || has("application/json") && has("text/event-stream")
 }
 
+// implementation is how Hub names itself to clients.
 func implementation() *mcp.Implementation {
 	return &mcp.Implementation{Name: "hub", Title: "Hub", Version: service.Version}
 }

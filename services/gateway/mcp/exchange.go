@@ -45,10 +45,13 @@ type exchange struct {
 	out    bytes.Buffer
 }
 
+// exchangeKey is where a context has its exchange: the SDK hands the context on, and nothing else of ours.
 type exchangeKey struct{}
 
+// exchangeOf returns the exchange that a context belongs to. It panics without one, since serve gives every request one.
 func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
+// newExchange begins the exchange of a request. Its call is that of its first message.
 func newExchange(r *http.Request, c *edge.Call) *exchange {
 	return &exchange{first: c, in: r, word: rand.Text(), data: map[int]*payload{}, header: http.Header{}}
 }
@@ -156,10 +159,13 @@ func (x *exchange) Hold(ctx context.Context, n int64) error {
 // answer is where the protocol writes its own.
 func (x *exchange) answer() http.ResponseWriter { return (*recorder)(x) }
 
+// recorder is the http.ResponseWriter that the SDK writes its answer to: it is kept in the exchange until all of it is there.
 type recorder exchange
 
+// Header implements http.ResponseWriter.
 func (r *recorder) Header() http.Header { return r.header }
 
+// WriteHeader implements http.ResponseWriter; the first status counts.
 func (r *recorder) WriteHeader(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,6 +174,7 @@ func (r *recorder) WriteHeader(status int) {
 	}
 }
 
+// Write implements http.ResponseWriter.
 func (r *recorder) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,6 +232,7 @@ func (x *exchange) plain(h http.Header) {
 	x.out.Write(body)
 }
 
+// id is that of the one message of a request, as it was sent; nil for a batch, whose messages have one each.
 func (x *exchange) id() json.RawMessage {
 	if len(x.messages) == 1 && !x.batch {
 		return json.RawMessage(x.messages[0].id)
@@ -244,6 +252,8 @@ func (x *exchange) reject(w http.ResponseWriter, e *jsonrpc.Error) {
 	_, _ = w.Write(body) // the only error left is a reader that has gone
 }
 
+// errorBody is a JSON-RPC response with an error. Its id is null where the request's could not be read (JSON-RPC 2.0, section
+// 5).
 func errorBody(id json.RawMessage, e *jsonrpc.Error) []byte {
 	if id == nil {
 		id = json.RawMessage("null")

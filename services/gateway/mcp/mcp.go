@@ -94,6 +94,7 @@ func New(g *edge.Gateway, o Options) (*Server, error) {
 	return s, nil
 }
 
+// originOf is the origin of an address, as browsers send it (RFC 6454 section 6.2).
 func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 // Routes adds the transport's routes to mux.
@@ -107,6 +108,8 @@ func (s *Server) Routes(mux *http.ServeMux) {
 	}
 }
 
+// serve answers a request. The order of its checks is that of other transports: origin, method, size, credential, and only
+// then the body, which is read on the account of whoever the credential names.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	c := s.gateway.NewCall(r)
 	switch ok, foreign := s.allowed(w, r); {

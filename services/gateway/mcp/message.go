@@ -27,6 +27,7 @@ const (
 	maxValues = 10_000
 )
 
+// callMethod is the method that calls a tool; all others read.
 const callMethod = "tools/call"
 
 // message is a message of JSON-RPC 2.0, its members as they were sent.
@@ -71,6 +72,7 @@ func (x *exchange) parse(ctx context.Context, body []byte) *jsonrpc.Error {
 	return nil
 }
 
+// broken is an error of the protocol with a code of JSON-RPC.
 func broken(code int64, err error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: err.Error()}
 }
@@ -78,6 +80,7 @@ func broken(code int64, err error) *jsonrpc.Error {
 // errMany is what is more than a message, or a request, may hold.
 type errMany string
 
+// Error implements error.
 func (e errMany) Error() string { return string(e) }
 
 // unread is the failure of a text that could not be taken apart.
@@ -143,6 +146,7 @@ func isID(id jsontext.Value) bool {
 	return false
 }
 
+// field is a member of an object behind a comma; nothing where there is none.
 func field(name string, of map[string]jsontext.Value) []byte {
 	v := of[name]
 	if v == nil {
@@ -196,10 +200,13 @@ func elements(array jsontext.Value, most int) (all []jsontext.Value, err error) 
 	return all, end(d)
 }
 
+// decoder reads a message as leniently as it can: what of it is a text or an object that nobody may send is refused by who
+// needs it.
 func decoder(b []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
+// next returns the next value as a slice of what is read, not a copy, with no room to append to.
 func next(d *jsontext.Decoder, of []byte) (jsontext.Value, error) {
 	v, err := d.ReadValue()
 	if err != nil {

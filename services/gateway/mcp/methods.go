@@ -68,6 +68,7 @@ func (s *Server) refused(ctx context.Context, c *edge.Call, code int64, err erro
 // catalog's to find.
 const anyTool = "call"
 
+// nameKey is where a context has the name of the tool that is called.
 type nameKey struct{}
 
 // callAny is a call as the protocol hands it over.

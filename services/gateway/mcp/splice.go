@@ -66,6 +66,7 @@ type part struct {
 	quoted bool
 }
 
+// verbatim is a part that is written as it is.
 func verbatim(b []byte) part { return part{payload: &payload{kept: b}} }
 
 // splice cuts the protocol's answer at the words, puts the data in their place, and says how long it is then: -1 as long
@@ -96,6 +97,7 @@ func (x *exchange) splice() (parts []part, length int64) {
 	}
 }
 
+// lengthOf is how many bytes parts take; -1 while data of one of them are still to come.
 func lengthOf(parts []part) (length int64) {
 	for _, p := range parts {
 		if p.rest != nil {

@@ -55,6 +55,7 @@ var _ edge.Shared = (*Redis)(nil)
 // Open prepares a client; it connects when it is first used. The URL is as redis.Open takes it, and so is the error.
 func Open(url string) (*Redis, error) { return open(url, budget) }
 
+// open is Open with another budget, for tests.
 func open(text string, budget time.Duration) (*Redis, error) {
 	// Nothing is sent again: there is no time for it, and a call would be charged twice.
 	client, err := redis.Open(text, redis.Options{Timeout: budget, PoolSize: poolSize})

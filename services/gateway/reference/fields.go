@@ -126,6 +126,7 @@ func kindOf(t any) string {
 	return "anything"
 }
 
+// bounds say in words what of the type is allowed: values, range, length, pattern and format.
 func (n node) bounds() (all []string) {
 	if len(n.Enum) > 0 {
 		var values []string

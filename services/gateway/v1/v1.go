@@ -161,6 +161,8 @@ func (t transport) fromQuery(raw string) ([]byte, error) {
 	return b, nil
 }
 
+// queryValue is a parameter of the query as JSON: a list where the schema has one or the parameter is repeated, a number or a
+// boolean where the schema has that and the text is one, and otherwise a text.
 func queryValue(s *schema.Schema, values []string) json.RawMessage {
 	if len(values) != 1 || s != nil && s.Type == "array" {
 		var items *schema.Schema
@@ -183,6 +185,7 @@ func queryValue(s *schema.Schema, values []string) json.RawMessage {
 	return edge.AppendQuote(nil, v)
 }
 
+// integer is the form of a whole number in a query, of at most 19 digits.
 var integer = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,18})$`)
 
 // ownPath tells whether a Location is a path here: of no other host, and nothing that a reader of it may
@@ -222,6 +225,7 @@ type bounded struct {
 	left int64
 }
 
+// Read implements io.Reader. It fails beyond the bound, so that the answer is cut off there.
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {

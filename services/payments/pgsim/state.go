@@ -17,6 +17,7 @@ const (
 )
 
 const (
+	// The pay methods of the wire.
 	methodCard  = "card"
 	methodVBank = "vbank"
 )

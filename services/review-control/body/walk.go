@@ -103,6 +103,7 @@ func (r *reader) Leave(n *html.Node) {
 	}
 }
 
+// look is how text appears in the element that is being read.
 func (r *reader) look() look { return r.looks[len(r.looks)-1] }
 
 // Text implements prose.Visitor.

@@ -13,10 +13,12 @@ func (c *Console) cancellation(w http.ResponseWriter, r *http.Request, _ reviewc
 	return c.renderCancellation(w, r, id, 0, cancelNote())
 }
 
+// cancelNote asks why, which nobody has to say.
 func cancelNote() web.Field {
 	return web.Field{Name: "note", Label: "Why", MaxLength: reviewcontrol.MaxNote, Autocomplete: "off", Hint: "It is kept in the audit log."}
 }
 
+// renderCancellation asks with the note as it was typed. A draft that is too late to cancel leads back to its page.
 func (c *Console) renderCancellation(w http.ResponseWriter, r *http.Request, id reviewcontrol.ID, status int, note web.Field) error {
 	d, err := c.service.Draft(r.Context(), id)
 	if err != nil {

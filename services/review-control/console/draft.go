@@ -98,10 +98,12 @@ func (p draftPage) InspectionHref() string {
 	return withQuery(fmt.Sprintf("/drafts/%s/inspection", p.Draft.ID), v)
 }
 
+// draft shows a draft at the first target that is left to decide.
 func (c *Console) draft(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
 	return c.renderDraft(w, r, by, id, queryOf(r.URL.Query()), -1, 0, noRefusal)
 }
 
+// target shows a draft at the target that the address names.
 func (c *Console) target(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
 	index, err := pathIndex(id, r.PathValue("index"))
 	if err != nil {

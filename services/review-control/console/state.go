@@ -104,6 +104,7 @@ type bars struct {
 	Delivers bool
 }
 
+// barsOf are the bars of a draft with these counts.
 func barsOf(status reviewcontrol.Status, c reviewcontrol.Counts) bars {
 	n := web.Number
 	return bars{
@@ -140,4 +141,5 @@ func (b bars) Last() string {
 // instant is a time as scripts read it, clock as people do.
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
+// clock is a time of the day in UTC.
 func clock(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }

@@ -18,6 +18,7 @@ const (
 	maxEmail      = 254
 )
 
+// suppressionsPage is the list with its two forms: one address, or a file of them.
 type suppressionsPage struct {
 	List                []suppression.Entry
 	Search              string
@@ -43,12 +44,14 @@ func (p *suppressionsPage) forms() {
 	}
 }
 
+// suppressions shows the list.
 func (c *Console) suppressions(w http.ResponseWriter, r *http.Request) error {
 	var p suppressionsPage
 	p.forms()
 	return c.renderSuppressions(w, r, 0, p)
 }
 
+// renderSuppressions shows the list with the forms as they were filled in, and the newest imports.
 func (c *Console) renderSuppressions(w http.ResponseWriter, r *http.Request, status int, p suppressionsPage) error {
 	q := r.URL.Query()
 	p.Search = text.Head(text.Storable(strings.TrimSpace(q.Get("q"))), maxEmail)
@@ -87,6 +90,7 @@ func (c *Console) renderSuppressions(w http.ResponseWriter, r *http.Request, sta
 	})
 }
 
+// suppress puts an address on the list. One that is there already is no error: what was asked for holds.
 func (c *Console) suppress(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	email := strings.TrimSpace(form.Get("email"))
 	var p suppressionsPage
@@ -113,6 +117,7 @@ func (c *Console) removal(w http.ResponseWriter, r *http.Request) error {
 	return c.renderRemoval(w, r, 0, r.URL.Query().Get("email"), removalReason())
 }
 
+// removalReason asks why an address leaves the list; it is required, because mails go there again.
 func removalReason() web.Field {
 	return web.Field{
 		Name: "reason", Label: "Reason", Type: "textarea", Rows: 3, Required: true, MaxLength: suppression.MaxReason, Autofocus: true,
@@ -120,6 +125,7 @@ func removalReason() web.Field {
 	}
 }
 
+// renderRemoval asks before an address leaves the list, and warns of a person who has unsubscribed.
 func (c *Console) renderRemoval(w http.ResponseWriter, r *http.Request, status int, email string, reason web.Field) error {
 	entry, err := c.entry(r, email)
 	if err != nil {
@@ -167,6 +173,7 @@ func (c *Console) entry(r *http.Request, email string) (suppression.Entry, error
 	return list[0], nil
 }
 
+// unsuppress takes an address off the list.
 func (c *Console) unsuppress(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	email, reason := form.Get("email"), removalReason()
 	reason.Value = form.Get("reason")
@@ -210,6 +217,7 @@ func rowOf(in suppression.Import) importRow {
 	return importRow{in, bar, in.Status == suppression.ImportWaiting || in.Status == suppression.ImportRunning}
 }
 
+// startImport keeps a file, which a job reads then; its page shows how far that is.
 func (c *Console) startImport(w http.ResponseWriter, r *http.Request) error {
 	var p suppressionsPage
 	p.forms()

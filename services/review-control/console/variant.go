@@ -141,6 +141,7 @@ func (c valueCell) Empty() bool {
 	return slices.Contains(c.Value.Signs, triage.EmptyValue) && len(c.Parts) == 0
 }
 
+// cellOf is a placeholder's value with the signs that make it worth a look.
 func cellOf(name, text string) valueCell {
 	c := valueCell{Name: strings.TrimPrefix(name, "context."), Value: triage.ReadValue(text)}
 	for _, sign := range c.Value.Signs {

@@ -65,6 +65,7 @@ func (s *Store) Record(ctx context.Context, entry audit.Entry) error {
 	return explain(audit.Append(ctx, s.pool, entry))
 }
 
+// atomically runs do in a transaction, and makes faults of what the driver says.
 func (s *Store) atomically(ctx context.Context, do func(pgx.Tx) error) error {
 	return explain(pgx.BeginFunc(ctx, s.pool, do))
 }

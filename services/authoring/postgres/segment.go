@@ -108,6 +108,7 @@ func (s *Store) Segment(ctx context.Context, id authoring.ID) (authoring.Segment
 	return row.segment(), explain(err)
 }
 
+// The newest segments, and those of one kind: each has an index of its own.
 const (
 	listSegments       = `SELECT ` + segmentColumns + ` FROM authoring.segments ORDER BY id DESC LIMIT $1`
 	listSegmentsOfKind = `SELECT ` + segmentColumns + ` FROM authoring.segments WHERE kind = $2 ORDER BY id DESC LIMIT $1`

@@ -1,6 +1,9 @@
 // Package catalog is what the services have said of themselves: their manifests, judged, compiled and merged into one
 // catalog of tools, routes of the API and parts of the console, and what is answered of it. It refuses to know who calls,
 // and how.
+//
+// A version of the catalog is never changed. A manifest that is new makes another version, which takes the place of the one
+// before in one step, so that a call sees one version from its first check to its last, and no reader waits for a lock.
 package catalog
 
 import (
@@ -47,10 +50,12 @@ type announcement struct {
 
 // version is one version of the catalog, and what is answered from it.
 type version struct {
+	// byName finds a tool, and ordered lists them by their positions.
 	byName  map[string]*Entry
 	ordered []*Entry
 	// routes are those of the API, by the first element of their path: each has one owner.
-	routes  map[string][]*Entry
+	routes map[string][]*Entry
+	// console are the parts of the console, the longest prefix first: the first that fits a path has it.
 	console []*ConsoleRoute
 	description
 	// rendered is what was made of the tools for callers, by its name and the scopes held (ForScopes): there are as many as

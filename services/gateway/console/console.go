@@ -1,5 +1,9 @@
 // Package console is the part of the gateway for people with browsers: session, role, and a reverse proxy to the service
 // that has the page, with the navigation that all pages share. It takes no API key, and the API takes no cookie.
+//
+// A visit goes on as long as nothing refuses it: a form that another site has sent, a session that does not hold, a role that
+// is missing, and for visitors a place among the visitors. Then its request is the owner's, who sees the person in the
+// internal token and never the session's cookie.
 package console
 
 import (

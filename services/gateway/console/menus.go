@@ -62,6 +62,7 @@ func (m *Menus) read(ctx context.Context, patience time.Duration) error {
 	defer cancel()
 	m.mu.Lock()
 	m.begun++
+	// Two questions may be under way at once, and their answers may come in any order: the later question's is kept.
 	mine := m.begun
 	m.mu.Unlock()
 	tabs, err := m.ask(ctx)

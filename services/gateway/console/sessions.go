@@ -23,10 +23,12 @@ func isSecret(text string) bool {
 // Session is a console session that holds.
 type Session struct {
 	// ID names the session without being its secret.
-	ID                string
+	ID string
+	// User is the id of its user.
 	User, Email, Name string
 	Roles             []string
-	ExpiresAt         time.Time
+	// ExpiresAt is when the session ends if it is not used: auth moves that on with each use.
+	ExpiresAt time.Time
 }
 
 // SessionCache asks auth about a session and remembers a good answer for at most two

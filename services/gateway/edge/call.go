@@ -55,6 +55,8 @@ type Call struct {
 	Plain bool
 
 	Principal
+	// Entry is the tool or the route, once lookup has found it; Limits are the buckets after Limit, and Input what validate has
+	// let through.
 	Entry  *catalog.Entry
 	Limits Decision
 	Input  []byte

@@ -24,16 +24,19 @@ import (
 
 // exchange is one request, and what stands behind the words that the protocol is given for its parts.
 type exchange struct {
-	first     *edge.Call
-	in        *http.Request
+	// first is the call of the request itself, in its connection's name; in is the request.
+	first *edge.Call
+	in    *http.Request
+	// principal is whom the credential names, and refusal why it does not hold: both are found out once, for all messages.
 	principal edge.Principal
 	refusal   error
 	batch     bool
-	messages  []*message
-	// lasts tells that the contexts of its calls do until the answer is written.
-	lasts bool
-	// word begins every word of this exchange; nobody outside can know it before it is used.
-	word string
+	// messages are those of the body, in order; batch tells that they came as an array.
+	messages []*message
+	// outlivesCalls tells that the contexts of its calls do until the answer is written.
+	outlivesCalls bool
+	// placeholder begins every placeholder of this exchange; nobody outside can know it before it is used.
+	placeholder string
 
 	mu sync.Mutex
 	// calls are those that were made; data is what they are answered, by message.
@@ -53,7 +56,7 @@ func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{})
 
 // newExchange begins the exchange of a request. Its call is that of its first message.
 func newExchange(r *http.Request, c *edge.Call) *exchange {
-	return &exchange{first: c, in: r, word: rand.Text(), data: map[int]*payload{}, header: http.Header{}}
+	return &exchange{first: c, in: r, placeholder: rand.Text(), data: map[int]*payload{}, header: http.Header{}}
 }
 
 // read reads the body, of at most limit bytes, on the account of the caller.
@@ -112,7 +115,7 @@ func (x *exchange) keep(slot int, data *payload) (value json.RawMessage, text st
 	defer x.mu.Unlock()
 	x.data[slot] = data
 	n := strconv.Itoa(slot)
-	return json.RawMessage(`"` + x.word + "v" + n + `"`), x.word + "t" + n
+	return json.RawMessage(`"` + x.placeholder + "v" + n + `"`), x.placeholder + "t" + n
 }
 
 // collect is the data of an answer: they are kept, on the account of the caller, since they are written twice. Large ones
@@ -121,7 +124,7 @@ func (x *exchange) collect(ctx context.Context, a *remote.Response) (p *payload,
 	p = &payload{}
 	if a.Length >= 0 { // as it is but for an owner that streams
 		if err = x.Hold(ctx, a.Length); err == nil {
-			if x.lasts && a.Length > atOnce {
+			if x.outlivesCalls && a.Length > atOnce {
 				return &payload{kept: make([]byte, 0, a.Length), rest: a.Data}, nil
 			}
 			p.kept = make([]byte, a.Length)

@@ -1,6 +1,9 @@
 // Package redis is what the gateway uses Redis for: rate limits that all replicas
 // share, and notices of changed API keys. Neither is needed for a right answer: see
 // edge.Fallback and edge.KeyCache.
+//
+// In a cluster all buckets of a call have to be in one place, since one script reads and writes them together: their names
+// have a hash tag of the service that calls (edge.Bucket.Key).
 package redis
 
 import (
@@ -44,10 +47,12 @@ type Redis struct {
 	client redis.Client
 	// notices has more patience: nobody waits for it, and a subscription that breaks makes the gateway forget what it knows.
 	notices redis.Client
-	script  *goredis.Script
-	budget  time.Duration
-	calls   *telemetry.Dependency
-	forget  func() // ends the pool's gauges
+	// script is the GCRA in Lua, so that reading and writing the buckets of a call is one step of Redis'.
+	script *goredis.Script
+	budget time.Duration
+	// calls shows each decision as a call of the dependency redis.
+	calls  *telemetry.Dependency
+	forget func() // ends the pool's gauges
 }
 
 var _ edge.Shared = (*Redis)(nil)

@@ -71,7 +71,7 @@ func fields(raw json.RawMessage, prefix string) ([]field, error) {
 			bounds = append(bounds, inner.bounds()...)
 		}
 		all = append(all, field{Name: prefix + name, Kind: kind, Bounds: strings.Join(bounds, "; "), Default: string(member.Default),
-			Text: told(member.Description, inner.Description), Required: slices.Contains(n.Required, name)})
+			Text: joinTexts(member.Description, inner.Description), Required: slices.Contains(n.Required, name)})
 		more, err := fields(below, path+".")
 		if err != nil {
 			return nil, err
@@ -81,8 +81,8 @@ func fields(raw json.RawMessage, prefix string) ([]field, error) {
 	return all, nil
 }
 
-// told joins what is said of a list and of its entries.
-func told(texts ...string) string {
+// joinTexts joins what is said of a list and of its entries.
+func joinTexts(texts ...string) string {
 	return strings.Join(slices.Compact(slices.DeleteFunc(texts, func(s string) bool { return s == "" })), " ")
 }
 

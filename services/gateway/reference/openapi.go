@@ -38,7 +38,8 @@ type document struct {
 	Security     []object `json:"security"`
 	Tags         []object `json:"tags"`
 	Paths        object   `json:"paths"`
-	Components   struct {
+	// Components are the parts that are said once and referred to.
+	Components struct {
 		SecuritySchemes object `json:"securitySchemes"`
 		Parameters      object `json:"parameters"`
 		Headers         object `json:"headers"`

@@ -86,12 +86,14 @@ type group struct {
 // entry is an operation on the page.
 type entry struct {
 	ID, Name, Method, Path, Summary, Text string
-	Badges                                []web.Badge
-	Input                                 []field
-	Output                                [][]field
-	Errors                                []refused
-	Limits                                []limit
-	Examples                              []example
+	// Badges say what a call has to show, and whether it writes.
+	Badges []web.Badge
+	// Input is a row for each member; Output has a table for each form that the data can have.
+	Input    []field
+	Output   [][]field
+	Errors   []refused
+	Limits   []limit
+	Examples []example
 }
 
 type (

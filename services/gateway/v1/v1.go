@@ -1,6 +1,10 @@
 // Package v1 is the transport of the pipeline for the API below /v1: method and path name a route, and its input is made of
 // the path's values with the query or the body. It holds what owners answer to what an answer may be, and refuses to know
 // any route by name.
+//
+// A raw route (tool.RawForm) is for callers that know nothing of Hub's envelope, such as the payment provider's webhook and a
+// browser that comes back from its page: its request is handed over as it came, and its answer is written as it is, once it
+// is certain that no browser takes it for a page of the console.
 package v1
 
 import (
@@ -90,6 +94,7 @@ func (t transport) Read(ctx context.Context, limit int64) ([]byte, error) {
 // input makes the input of a request: of its query, or of its body, and of the values of its path.
 func (t transport) input(ctx context.Context, limit int64) ([]byte, error) {
 	r := t.request
+	// A body of a GET means nothing in HTTP, and caches and proxies may drop it: it is refused, so that nobody relies on it.
 	if t.Route.Reads() {
 		if r.ContentLength != 0 {
 			return nil, schema.Invalid("", "body", "must not be there: a GET takes its input from the query")

@@ -1,5 +1,8 @@
 // Package authoring is review-control's client of the authoring service, the keeper of drafts. It
 // refuses to judge what that says: it only holds it to the form that was agreed.
+//
+// Its types are its own, and not authoring's: they hold the members that review-control reads, so that each of the two services
+// can be released without the other. A contract test holds them to what authoring answers.
 package authoring
 
 import (

@@ -24,8 +24,8 @@ import (
 //go:embed pages/*.html assets
 var files embed.FS
 
-// Console is review-control's pages: drafts for reviewers, the suppression list for
-// administrators, and the page on which a recipient unsubscribes.
+// Console is review-control's pages. It holds no state: what a page shows is read for each request, and what a form is about
+// stands in the form.
 type Console struct {
 	service    *reviewcontrol.Service
 	suppressed *suppression.List

@@ -18,7 +18,8 @@ import (
 // where the address does not say where the list begins.
 const targetsOnPage, rowsAbove = 50, 5
 
-// draftPage is a draft with the list of its targets and one of them.
+// draftPage is a draft with the list of its targets and one of them. It works without scripts: each filter, target and page of
+// the list is an address, and scripts only save the loading of a whole page.
 type draftPage struct {
 	Draft reviewcontrol.Draft
 	// From is whom recipients see the mails come from.

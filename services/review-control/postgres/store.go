@@ -1,5 +1,9 @@
 // Package postgres keeps review-control's tables: the SQL beside the method that runs it, and
 // the migrations. It refuses to judge: rules are the domain's.
+//
+// What happens to a review happens in one transaction that has locked its row: the domain changes a Transaction and records its
+// steps, and keep writes exactly these, with the audit row and the jobs that follow. So two decisions on one draft come one
+// after the other, and a job never runs for what was rolled back.
 package postgres
 
 import (

@@ -255,8 +255,7 @@ func (x *exchange) reject(w http.ResponseWriter, e *jsonrpc.Error) {
 	_, _ = w.Write(body) // the only error left is a reader that has gone
 }
 
-// errorBody is a JSON-RPC response with an error. Its id is null where the request's could not be read (JSON-RPC 2.0, section
-// 5).
+// errorBody is a JSON-RPC response with an error. Its id is null where the request's could not be read, as JSON-RPC wants it.
 func errorBody(id json.RawMessage, e *jsonrpc.Error) []byte {
 	if id == nil {
 		id = json.RawMessage("null")

@@ -22,6 +22,8 @@ type proofFailure struct{ error }
 type Proof struct {
 	// Try returns how many rows of the store the setting does not open, of how many that were tried.
 	Try func(ctx context.Context) (failed, tried int, err error)
+	// What names the rows in the log, such as "keys".
+	What string
 	// None says of a setting that opens none of them what it is not, with %d for how many were tried. Some is what the log warns of
 	// where it opens some of them and not all.
 	None, Some string
@@ -37,7 +39,7 @@ func (p Proof) ask(ctx context.Context, logger *slog.Logger) error {
 	case failed > 0 && failed == tried:
 		return &proofFailure{fmt.Errorf(p.None, tried)}
 	case failed > 0:
-		logger.WarnContext(ctx, p.Some, "failed", failed, "tried", tried)
+		logger.WarnContext(ctx, p.Some, p.What, failed, "tried", tried)
 	}
 	return nil
 }

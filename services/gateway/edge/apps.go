@@ -61,7 +61,7 @@ type (
 	tokenQuestion struct {
 		Token string `json:"token"`
 	}
-	// tokenAnswer is a token that holds, and its app.
+	// tokenAnswer is a token that holds, and its app. The scopes and limits are those of the app at this moment.
 	tokenAnswer struct {
 		tokenClaims
 		Scopes []string         `json:"scopes"`
@@ -99,7 +99,8 @@ var (
 	admitToken = remote.Operation[admissionQuestion, admitted]{Path: "/internal/apps/admit"}
 )
 
-// tokenForm is that of what is shown to auth at all.
+// tokenForm is that of what is shown to auth at all: a JWS in its compact form (RFC 7515), header, payload and signature in
+// base64url without padding. Whether it holds is auth's to say.
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
 
 // maxTokenLength bounds a token, in bytes: a longer one is not shown to auth.

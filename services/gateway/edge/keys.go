@@ -56,7 +56,8 @@ func (k *KeyCache) Verify(ctx context.Context, key string) (APIKey, error) {
 	return found, expired(found, k.now())
 }
 
-// Forget drops the key with this id: auth has changed it.
+// Forget drops the key with this id: auth has changed it, and the next call with it asks auth again, wherever the notice of the
+// change came from.
 func (k *KeyCache) Forget(id string) {
 	k.answers.Forget(func(_ [sha256.Size]byte, key APIKey) bool { return key.ID == id })
 }

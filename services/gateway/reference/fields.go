@@ -34,7 +34,7 @@ type node struct {
 	Pattern, Format      string
 }
 
-// read reads a schema; true and false are schemas too, and say nothing.
+// read reads a schema; true and false are schemas too (JSON Schema 2020-12), and say nothing that a page could show.
 func read(raw json.RawMessage) (n node, err error) {
 	if len(raw) > 0 && raw[0] == '{' {
 		err = json.Unmarshal(raw, &n)

@@ -102,14 +102,15 @@ type (
 		tool.ErrorDoc
 		Status int
 	}
-	// limit is a bound of an operation, by its name in the detail of a tool.
+	// limit is a bound of an operation, by its name in the detail of a tool. The name tells the unit, as in max_bytes.
 	limit struct {
 		Name  string
 		Value int64
 	}
-	// example is a call and its answer, as tests have executed it.
+	// example is a call and its answer, as tests have executed it. ID is its anchor in the page, Curl a command that can be pasted
+	// into a shell.
 	example struct{ ID, Title, Curl, Answer string }
-	// code is a row of the table of all errors.
+	// code is a row of the table of all errors. Again says whether the same call may succeed later.
 	code struct {
 		Code   fault.Code
 		Status int

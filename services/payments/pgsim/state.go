@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// The statuses of the wire.
+// The statuses of the wire. A payment is kept as ready, paid, failed or cancelled; partialCancelled and expired are told of it, as its
+// cancels and its due date say.
 const (
 	ready            = "ready"
 	paid             = "paid"

@@ -29,6 +29,7 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request, by reviewcontro
 	if err != nil {
 		return c.refuse(w, r, by, id, q, shown.Index, judgement, err)
 	}
+	// The last decision ends the review: what the whole page says is another thing then, and not the list's next mail.
 	if review.Status != reviewcontrol.InReview {
 		web.Done(w, r, ended(review))
 		if partial(r) { // all of the page is another one

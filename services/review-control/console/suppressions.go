@@ -209,6 +209,7 @@ type importRow struct {
 	Runs bool
 }
 
+// rowOf draws an import: added entries, those on the list before, and those that are no addresses.
 func rowOf(in suppression.Import) importRow {
 	bar := web.Bar{
 		Total: max(in.Lines, in.Done), Label: web.Number(in.Done) + " of " + web.Number(in.Lines) + " entries read",
@@ -245,6 +246,7 @@ func (c *Console) startImport(w http.ResponseWriter, r *http.Request) error {
 	return web.Go(w, r, "/admin/suppressions/imports/"+in.ID.String())
 }
 
+// importPage is one import: how far it is, and a page of the lines that it could not read.
 type importPage struct {
 	importRow
 	BadLines []suppression.BadLine

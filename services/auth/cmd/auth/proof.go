@@ -9,14 +9,14 @@ import (
 // pepperProof wants one active key at least that verifies, where there are any. Some that do not are told: keys of a pepper that was
 // dropped too early do not stop the others.
 func pepperProof(s *auth.Service) service.Proof {
-	return service.Proof{Try: s.UnverifiableKeys,
+	return service.Proof{Try: s.UnverifiableKeys, What: "keys",
 		None: "it is not the pepper of any of the %d active API keys, and HUB_KEY_PEPPER_PREVIOUS is neither",
 		Some: "active keys were issued under a pepper that is not configured; they do not verify"}
 }
 
 // keysetProof wants one secret of an app at least that opens, where there are any, of the newest.
 func keysetProof(s *apps.Service) service.Proof {
-	return service.Proof{Try: s.Unopenable,
+	return service.Proof{Try: s.Unopenable, What: "secrets",
 		None: "it opens none of the newest %d secrets of apps; it is not the keyset that they were sealed with",
 		Some: "secrets of apps were sealed with a key that HUB_SECRETS_KEYSET does not have; tokens signed with them do not verify"}
 }

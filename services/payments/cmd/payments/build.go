@@ -46,7 +46,7 @@ func build(h *service.Host, s settings) error {
 
 // keysetProof wants one active credential at least that opens, where there are any.
 func keysetProof(s *credentials.Service) service.Proof {
-	return service.Proof{Try: s.Unopenable,
+	return service.Proof{Try: s.Unopenable, What: "credentials",
 		None: "it opens none of the %d active credentials of providers; it is not the keyset that they were sealed with",
 		Some: "active credentials were sealed with a key that HUB_SECRETS_KEYSET does not have"}
 }

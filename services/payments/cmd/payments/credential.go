@@ -19,7 +19,8 @@ import (
 	"hub.internal/services/payments/postgres"
 )
 
-// credentialCommand is the command group that manages what providers know Hub by.
+// credentialCommand is the command group that manages what providers know Hub by. Each command is a page of the console, too; it is
+// for the first credential of a system and for when the console cannot be used.
 func credentialCommand(environ []string) *cobra.Command {
 	c, cmd := group(environ, "credential", "Manage what payment providers know Hub by; every change is recorded in the audit log",
 		`Environment:

@@ -104,7 +104,8 @@ type howToCall struct {
 	Headers []string `json:"headers"`
 }
 
-// detailed is what GET /api/tools/{name}/detail adds.
+// detailed is what GET /api/tools/{name}/detail adds: what the tool answers, the errors that it may refuse with, its bounds,
+// and calls that can be sent as they stand.
 type detailed struct {
 	listed
 	OutputSchema json.RawMessage  `json:"output_schema"`

@@ -80,7 +80,9 @@ type (
 		tokenClaims
 		Linked bool `json:"linked"`
 	}
-	// admitted is for whom a token speaks that was used up.
+	// admitted is for whom a token speaks that was used up. HubUser is empty where no account is linked. Reason then tells why one
+	// has to be, or linked again for scopes that its user has not consented to: NOT_LINKED, PENDING or SCOPE_INCREASED.
+	// LinkURL is where that is done, until ExpiresAt.
 	admitted struct {
 		ServiceCode string     `json:"service_code"`
 		Subject     string     `json:"sub"`

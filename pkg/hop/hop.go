@@ -110,13 +110,17 @@ func (s Server) serve(path, name string, takes caller.Rule, maxBody int64, e end
 	s.Mux.Handle("POST "+path, Handler(e, name, takes, maxBody, s.Keys, s.Logger))
 }
 
-// Recover turns a panic into an error, so that one call's defect is answered as
-// E_INTERNAL and ends there.
+// Recover turns a panic into an error, so that one call's defect is answered as E_INTERNAL and ends there. That of
+// http.ErrAbortHandler goes on: it cuts an answer off that cannot be taken back.
 func Recover(logger *slog.Logger) endpoint.Middleware {
 	return func(next endpoint.Endpoint) endpoint.Endpoint {
 		return func(ctx context.Context, request any) (response any, err error) {
 			defer func() {
-				if p := recover(); p != nil {
+				p := recover()
+				if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares like this
+					panic(p)
+				}
+				if p != nil {
 					logger.ErrorContext(ctx, "panic", "request_id", caller.From(ctx).RequestID, "panic", p, "stack", string(debug.Stack()))
 					err = fmt.Errorf("panic: %v", p)
 				}

@@ -3,10 +3,12 @@ package service
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os/user"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -121,6 +123,46 @@ func OperatorGroup(program string, environ []string, name, short, environment st
 	cmd.PersistentFlags().StringVar(&o.Actor, "actor", "", "who does this, for the audit log (default: the operating system's user)")
 	cmd.PersistentFlags().BoolVar(&o.JSON, "json", false, "print JSON")
 	return o, cmd
+}
+
+// Need marks flags of a command as required. It panics for a flag that the command does not declare: that is a defect of the
+// program.
+func Need(cmd *cobra.Command, flags ...string) {
+	for _, name := range flags {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// Print writes a record to the command's output, as indented JSON where --json asks for that, and otherwise as the line for people
+// that format and args make.
+func (o *Operator) Print(cmd *cobra.Command, record any, format string, args ...any) error {
+	if !o.JSON {
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), format, args...)
+		return err
+	}
+	e := json.NewEncoder(cmd.OutOrStdout())
+	e.SetIndent("", "  ")
+	return e.Encode(record)
+}
+
+// PrintList writes a list to the command's output: as JSON, an object whose one member name holds what record returns of each
+// entry, or as a table with the columns of head, separated by tabs, and a row of the cells that row returns of each.
+func PrintList[T, R any](o *Operator, cmd *cobra.Command, name string, all []T, record func(T) R, head string, row func(T) []string) error {
+	if o.JSON {
+		records := make([]R, len(all))
+		for i, one := range all {
+			records[i] = record(one)
+		}
+		return o.Print(cmd, map[string]any{name: records}, "")
+	}
+	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, head)
+	for _, one := range all {
+		fmt.Fprintln(w, strings.Join(row(one), "\t"))
+	}
+	return w.Flush()
 }
 
 // OnStore is a command on the write store, as the service's role: it reads the settings S, acts as the actor within 30

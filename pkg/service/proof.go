@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 )
 
@@ -17,17 +18,38 @@ const (
 // proofFailure says that a setting does not open what the store has.
 type proofFailure struct{ error }
 
-// ProofFailed is the error of a proof that has failed: the setting's value is not the one that the store's rows were made with. Any other
-// error means that it is not known yet.
-func ProofFailed(format string, args ...any) error { return &proofFailure{fmt.Errorf(format, args...)} }
+// Proof is a question about a secret setting: whether it opens what the store has.
+type Proof struct {
+	// Try returns how many rows of the store the setting does not open, of how many that were tried.
+	Try func(ctx context.Context) (failed, tried int, err error)
+	// What names the rows in the log, such as "keys".
+	What string
+	// None says of a setting that opens none of them what it is not, with %d for how many were tried. Some is what the log warns of
+	// where it opens some of them and not all.
+	None, Some string
+}
 
-// Prove adds a question that has to be answered before the service takes calls: whether what a secret setting holds opens what the
-// store has. Where ask returns ProofFailed, serve ends with one line that names the setting, so that a rollout with a wrong secret
-// stops at its first replica. A store that is away, or has no tables yet, is readiness's to report: it is asked again, each second.
-// The doctor asks, too.
-func (h *Host) Prove(name, setting string, ask func(context.Context) error) {
+// ask is nil when the setting opens one row at least, or when there are none; a proofFailure when it opens none. Any other error
+// means that it is not known yet.
+func (p Proof) ask(ctx context.Context, logger *slog.Logger) error {
+	failed, tried, err := p.Try(ctx)
+	switch {
+	case err != nil:
+		return err
+	case failed > 0 && failed == tried:
+		return &proofFailure{fmt.Errorf(p.None, tried)}
+	case failed > 0:
+		logger.WarnContext(ctx, p.Some, p.What, failed, "tried", tried)
+	}
+	return nil
+}
+
+// Prove adds a proof that has to be given before the service takes calls. Where the setting opens nothing, serve ends with one
+// line that names it, so that a rollout with a wrong secret stops at its first replica. A store that is away, or has no tables
+// yet, is readiness's to report: it is asked again, each second. The doctor asks, too.
+func (h *Host) Prove(name, setting string, p Proof) {
 	named := func(ctx context.Context) error {
-		err := ask(ctx)
+		err := p.ask(ctx, h.Logger())
 		var l *proofFailure
 		if errors.As(err, &l) {
 			return &proofFailure{fmt.Errorf("%s: %w", setting, l.error)}

@@ -160,8 +160,9 @@ func OperationReused(operation string) error {
 const (
 	// MaxDraftTargets is how many targets a draft may have.
 	MaxDraftTargets = 10_000
-	maxToName       = 200
-	maxSenderName   = 200
+	// maxToName and maxSenderName bound names, in characters.
+	maxToName     = 200
+	maxSenderName = 200
 	// maxSubject bounds a subject with its values, in characters: RFC 5322's longest line.
 	maxSubject = 998
 	// MaxBody bounds a body with its values, in bytes. A few placeholders in a long template

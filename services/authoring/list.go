@@ -164,6 +164,7 @@ type DraftListResponse struct {
 }
 
 const (
+	// Bounds of a neighbour's request: of its search, in characters, and of its lists, in entries.
 	maxSearch = 200
 	maxMakers = 1000
 	maxAhead  = 5000

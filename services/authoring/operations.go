@@ -103,6 +103,7 @@ func (s *Service) getDraft(ctx context.Context, in DraftRequest) (DraftDetail, e
 }
 
 const (
+	// defaultPage and maxPage are how many entries a page has without a limit, and at most.
 	defaultPage = 100
 	maxPage     = 500
 	// maxRecipients is the largest page of recipients.

@@ -18,6 +18,7 @@ type Progress struct {
 // Rejections counts rejected targets by the reason that their reviewer chose; those without one are not among them.
 type Rejections map[string]int64
 
+// Bounds of what review-control may tell of reasons.
 const (
 	// maxReasons is how many reasons there may be, of at most maxReason bytes.
 	maxReasons, maxReason = 20, 40

@@ -14,11 +14,13 @@ const (
 	createSegment    = "create_segment"
 	saveMessageDraft = "save_message_draft"
 
+	// scopeQuery lists what is stored, and scopeAuthor stores.
 	scopeQuery  = "query"
 	scopeAuthor = "author"
 
 	// maxWrite bounds the body of the two writes.
-	maxWrite    = 32 << 20
+	maxWrite = 32 << 20
+	// defaultList and maxList are how many entries a list has without a limit, and at most.
 	defaultList = 20
 	maxList     = 100
 )
@@ -181,6 +183,7 @@ func saveMessageDraftTool(s *Service) tool.Tool {
 	}, s.SaveMessageDraft)
 }
 
+// storeAway is what a write answers while the store cannot be reached: the key makes it safe to send it again.
 const storeAway = "The write store cannot be reached right now. Try again in a moment, with the same Idempotency-Key."
 
 // readErrors are those of the tools that only read.

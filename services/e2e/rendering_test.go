@@ -308,9 +308,9 @@ func TestEveryWordCanBeSeen(t *testing.T) {
 	defer server.Close()
 	p := newPage(t, server.URL)
 	p.restless = true
-	large := func(v body.View) bool { return v.Size.Width > body.Desk || v.Size.Height > 2400 } // as review-control has it
+	large := func(v body.View) bool { return v.Size.Width > body.PreviewWidth || v.Size.Height > 2400 } // as review-control has it
 	whole, flagged := map[int]int{}, 0
-	for _, width := range []int{280, body.Desk} {
+	for _, width := range []int{280, body.PreviewWidth} {
 		for chunk := range slices.Chunk(slices.Sorted(maps.Keys(asMap(entries))), 60) {
 			g.mu.Lock()
 			g.frames, g.width = chunk, width
@@ -332,10 +332,10 @@ func TestEveryWordCanBeSeen(t *testing.T) {
 				e := entries[i]
 				if seen[j].Whole {
 					whole[width]++
-				} else if width == body.Desk && !large(e.v) {
+				} else if width == body.PreviewWidth && !large(e.v) {
 					t.Errorf("%s is not whole on a desk, and has no flag: %v, %v\n%.600s", e.name, e.v.Size, seen[j].Problems, e.clean)
 				}
-				if width == body.Desk && large(e.v) {
+				if width == body.PreviewWidth && large(e.v) {
 					flagged++
 				}
 				for _, problem := range slices.Compact(seen[j].Problems) {
@@ -353,7 +353,7 @@ func TestEveryWordCanBeSeen(t *testing.T) {
 		"of %d mails %d are whole on a phone, %d on a desk, and %d have a flag for being long or wide",
 		len(entries),
 		whole[280],
-		whole[body.Desk],
+		whole[body.PreviewWidth],
 		flagged,
 	)
 	for _, e := range entries {

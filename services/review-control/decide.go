@@ -214,7 +214,7 @@ func (s *Service) mayDecide(ctx context.Context, by Reviewer, id ID) (Review, er
 func (s *Service) isShown(ctx context.Context, r Review, shown []Shown) ([]TargetView, error) {
 	indexes, seen := make([]int, len(shown)), make(map[int]string, len(shown))
 	for i, x := range shown {
-		if noIndex(x.Index) {
+		if outOfRange(x.Index) {
 			return nil, MissingTarget(r.DraftID, x.Index)
 		}
 		indexes[i], seen[x.Index] = x.Index, x.Hash

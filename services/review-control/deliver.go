@@ -229,7 +229,7 @@ func (s *Service) record(ctx context.Context, r Review, t Target, attempt int, b
 			}
 			return err
 		})
-		if err == nil || saidNo(err) {
+		if err == nil || isRefusal(err) {
 			break
 		}
 		s.c.Logger.WarnContext(ctx, "the outcome of a hand-over could not be kept yet", "draft_id", r.DraftID, "index", t.Index, "error", err)
@@ -299,16 +299,16 @@ func (s *Service) tell(ctx context.Context, r Review, rejections map[Reason]int)
 			operation += ":" + strconv.Itoa(r.Reopened)
 		}
 		err := s.c.Drafts.Transition(ctx, r.DraftID, Transition{From: step.from, To: step.to, Operation: operation, Version: r.Version})
-		if err != nil && (!fault.Is(err, fault.Conflict) || elsewhere(err) != step.to) {
+		if err != nil && (!fault.Is(err, fault.Conflict) || statusInConflict(err) != step.to) {
 			return err
 		}
 	}
 	return nil
 }
 
-// elsewhere is where a draft is that a transition did not find in any status it may leave;
+// statusInConflict is where a draft is that a transition did not find in any status it may leave;
 // "" when err is something else.
-func elsewhere(err error) Status {
+func statusInConflict(err error) Status {
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Code != fault.Conflict {
 		return ""

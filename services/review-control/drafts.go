@@ -101,6 +101,7 @@ const (
 	MaxPage = 100
 )
 
+// pageSize is how many entries a page has: 50 without a limit, and 100 at most.
 func pageSize(limit int) int { return min(cmp.Or(max(limit, 0), defaultPage), MaxPage) }
 
 const (
@@ -188,6 +189,7 @@ func (s *Service) Drafts(ctx context.Context, f DraftFilter) (DraftPage, error) 
 	return page, nil
 }
 
+// countsOf are the counts of the list's filters.
 func countsOf(found DraftsFound) DraftCounts {
 	c := DraftCounts{Known: found.Counts != nil && found.Others != nil, ByStatus: found.Counts, Waiting: found.Others[InReview]}
 	for _, n := range found.Counts {

@@ -208,7 +208,7 @@ func (s *Service) recipients(ctx context.Context, draft Draft) ([]Target, error)
 func (s *Service) complete(ctx context.Context, in Intent) (tool.Result, error) {
 	wish := Transition{From: []Status{Drafted}, To: InReview, QueuedAt: &in.QueuedAt, Operation: in.operation()}
 	err := s.c.Drafts.Transition(ctx, in.DraftID, wish)
-	if saidNo(err) {
+	if isRefusal(err) {
 		if err := s.c.Store.Withdraw(ctx, in); err != nil {
 			return tool.Result{}, err
 		}
@@ -236,15 +236,15 @@ func (s *Service) CompleteQueue(ctx context.Context, id ID) error {
 		return err
 	}
 	_, err = s.complete(ctx, in)
-	if saidNo(err) {
+	if isRefusal(err) {
 		s.c.Logger.InfoContext(ctx, "a draft was not queued after all", "draft_id", id, "error", err)
 		return nil // its caller was told, or will be
 	}
 	return err
 }
 
-// saidNo tells that a neighbour or a rule said no, in contrast to a failure that may pass.
-func saidNo(err error) bool {
+// isRefusal tells that a neighbour or a rule said no, in contrast to a failure that may pass.
+func isRefusal(err error) bool {
 	switch f := fault.From(err); {
 	case err == nil, f.Retryable():
 		return false

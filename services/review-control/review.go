@@ -70,6 +70,7 @@ var transitions = []struct {
 // unattempted is before the first hand-over.
 func unattempted(_ Counts, attempted bool) bool { return !attempted }
 
+// always is the condition that holds.
 func always(Counts, bool) bool { return true }
 
 // Counts are a review's targets by decision, and the approved ones by what became of their mail.
@@ -236,6 +237,7 @@ const (
 // Counts tells that the step changes the review's own row, which authoring hears of. One mail's tries do not.
 func (s Step) Counts() bool { return s.Kind != Begun && s.Kind != PutOff }
 
+// happened records a step.
 func (tx *Transaction) happened(kind StepKind, t *Target) {
 	tx.Steps = append(tx.Steps, Step{Kind: kind, Target: t})
 }
@@ -326,6 +328,7 @@ func (tx *Transaction) undo(targets []Target, earlier []Decision, by Reviewer) e
 	return nil
 }
 
+// stale is E_CONFLICT for a target on which somebody else has decided since it was shown.
 func stale(t Target) error {
 	return fault.New(fault.Conflict, "This target was %s by %s in the meantime; look at it again.", t.Decision.Choice, t.Decision.By).
 		With(map[string]any{"index": t.Index, "choice": t.Decision.Choice, "by": t.Decision.By})

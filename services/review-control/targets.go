@@ -199,7 +199,7 @@ func (s *Service) preliminary(d Draft, v TargetView) TargetView {
 
 // Target returns one target with its mail. It is E_NOT_FOUND for an index that is not there.
 func (s *Service) Target(ctx context.Context, id ID, index int) (TargetView, error) {
-	if noIndex(index) {
+	if outOfRange(index) {
 		return TargetView{}, MissingTarget(id, index)
 	}
 	t, err := s.c.Store.Target(ctx, id, index)
@@ -236,7 +236,8 @@ func (s *Service) Target(ctx context.Context, id ID, index int) (TargetView, err
 // MaxIndex bounds an index, which comes from the address of a page: no draft has more targets.
 const MaxIndex = 1_000_000
 
-func noIndex(index int) bool { return index < 0 || index > MaxIndex }
+// outOfRange tells an index that no target can have, before a store is asked.
+func outOfRange(index int) bool { return index < 0 || index > MaxIndex }
 
 // MissingTarget is E_NOT_FOUND for a target that a draft does not have.
 func MissingTarget(id ID, index int) error {
@@ -245,7 +246,7 @@ func MissingTarget(id ID, index int) error {
 
 // History returns all decisions on a target, the newest first.
 func (s *Service) History(ctx context.Context, id ID, index int) ([]Decision, error) {
-	if noIndex(index) {
+	if outOfRange(index) {
 		return nil, MissingTarget(id, index)
 	}
 	return s.c.Store.History(ctx, id, index)

@@ -20,6 +20,7 @@ func Tools(s *Service) []tool.Tool {
 	return []tool.Tool{queueForReviewTool(s)}
 }
 
+// queueForReviewIn is the input of queue_for_review.
 type queueForReviewIn struct {
 	DraftID schema.IDText `json:"draftId"`
 	Actor   string        `json:"actor"`
@@ -34,6 +35,7 @@ func (in queueForReviewIn) check() error {
 	return v.Err()
 }
 
+// queueForReviewTool declares queue_for_review, the one tool of review-control.
 func queueForReviewTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: queueForReview, Position: 15, Category: tool.Control, Scope: scopeControl, Write: true,

@@ -28,7 +28,7 @@ func (o *Overview) export(w http.ResponseWriter, r *http.Request) error {
 	if f.Wrong {
 		return fault.New(fault.Validation, "From and to have to be times such as 2026-01-31 09:30, in UTC.")
 	}
-	if err := o.c.Records.Write(r.Context(), o.entry(r.Context(), "audit.export", 0, f.detail())); err != nil {
+	if err := o.c.Records.Write(r.Context(), o.entry(r.Context(), "audit.export", 0, f.Detail())); err != nil {
 		return err
 	}
 	return web.Export(w, r, "audit-"+now.UTC().Format("20060102-150405"), exportColumns, func(row func(cells ...string) error) error {

@@ -54,13 +54,13 @@ func (o *Overview) search(w http.ResponseWriter, r *http.Request) error {
 	// A form sends its empty fields too; the address without them is the one to keep.
 	for name := range q {
 		if q.Get(name) == "" {
-			return web.Go(w, r, f.address(logPath, q.Get("after")))
+			return web.Go(w, r, f.Address(logPath, "after", q.Get("after")))
 		}
 	}
 	after, ok := auditlog.ParsePosition(q.Get("after"))
-	p := logPage{Filter: f, Export: f.address(exportPath, ""), Limit: exportLimit, Pager: web.Pager{Label: "More of the log", Key: "n"}}
+	p := logPage{Filter: f, Export: f.Address(exportPath, "after", ""), Limit: exportLimit, Pager: web.Pager{Label: "More of the log", Key: "n"}}
 	if ok {
-		p.Pager.Back = web.Link{Text: "Newest", Href: f.address(logPath, "")}
+		p.Pager.Back = web.Link{Text: "Newest", Href: f.Address(logPath, "after", "")}
 	}
 	status := 0
 	if f.Wrong {
@@ -85,9 +85,9 @@ func (o *Overview) fill(r *http.Request, p *logPage, after auditlog.Position) (e
 		return err
 	}
 	if p.Filter.Searches() {
-		o.c.Records.Queue(o.entry(ctx, "audit.search", len(page.Calls), p.Filter.detail()))
+		o.c.Records.Queue(o.entry(ctx, "audit.search", len(page.Calls), p.Filter.Detail()))
 	}
-	next := p.Filter.address(logPath, page.Next.String())
+	next := p.Filter.Address(logPath, "after", page.Next.String())
 	switch {
 	case page.Unfinished:
 		p.Back, p.Further = page.Next, next

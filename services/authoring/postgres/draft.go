@@ -39,6 +39,7 @@ const (
 	draftColumns = `d.id, d.name, d.status, d.segment_id, s.name AS segment_name, s.kind AS segment_kind, d.sender_name, d.sender_email,
 	d.created_by, d.created_at, d.queued_at, d.target_count, d.service, d.external_user_id, d.credential_id, d.hub_user,
 	d.progress_version, d.pending, d.approved, d.rejected, d.sent, d.failed, d.suppressed, d.unknown, d.rejections`
+	// A draft is listed with the name and kind of its segment, which never change.
 	fromDrafts = ` FROM authoring.drafts d JOIN authoring.segments s ON s.id = d.segment_id`
 	oneDraft   = `SELECT d.subject_template, d.body_template, ` + draftColumns + fromDrafts + ` WHERE d.id = $1`
 )

@@ -17,6 +17,7 @@ import (
 // more go by COPY, which takes round trips of its own, and holds one of them at a time.
 const inlineTargets, small = 100, 1 << 20
 
+// insertSegment stores a segment without its targets, which follow by COPY in the same transaction.
 const insertSegment = `INSERT INTO authoring.segments (name, kind, description, created_by, created_at, target_count,
 		service, external_user_id, credential_id, hub_user)
 	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id`
@@ -107,6 +108,7 @@ func (s *Store) Segment(ctx context.Context, id authoring.ID) (authoring.Segment
 	return row.segment(), explain(err)
 }
 
+// The newest segments, and those of one kind: each has an index of its own.
 const (
 	listSegments       = `SELECT ` + segmentColumns + ` FROM authoring.segments ORDER BY id DESC LIMIT $1`
 	listSegmentsOfKind = `SELECT ` + segmentColumns + ` FROM authoring.segments WHERE kind = $2 ORDER BY id DESC LIMIT $1`

@@ -17,10 +17,13 @@ var _ authoring.Source = Source{}
 // New returns the source behind a client of query.
 func New(client *remote.Client) Source { return Source{client} }
 
+// The wire forms of the two questions. Members that query may add are ignored.
 type (
+	// checkRequest names the recipients of a draft, all of them in one call.
 	checkRequest struct {
 		Targets []authoring.Recipient `json:"targets"`
 	}
+	// checkResponse has those that there is something against, by their index in the request.
 	checkResponse struct {
 		Targets []struct {
 			Index   int              `json:"index"`
@@ -28,10 +31,12 @@ type (
 			Meant   *authoring.Meant `json:"meant"`
 		} `json:"targets"`
 	}
+	// idsRequest names the ids of a segment's targets, which are all of one kind.
 	idsRequest struct {
 		Kind authoring.Kind `json:"kind"`
 		IDs  []int64        `json:"ids"`
 	}
+	// idsResponse counts the ids that the source does not have, names the first of them, and says of which other kinds they are.
 	idsResponse struct {
 		Unknown int     `json:"unknown"`
 		First   []int64 `json:"first"`

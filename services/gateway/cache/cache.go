@@ -164,6 +164,7 @@ func (c *Cache[V]) stale(hash [sha256.Size]byte) (value V, ok bool) {
 	return known.value, true
 }
 
+// noteFailure remembers that auth could not tell just now, so that nobody waits for it until the outage is over.
 func (c *Cache[V]) noteFailure() {
 	now := c.now()
 	c.mu.Lock()
@@ -179,6 +180,8 @@ func (c *Cache[V]) ServesStale() bool {
 	return !c.failed.IsZero() && now.Sub(c.failed) <= outage && c.StaleIfError != nil && c.StaleIfError(now) > 0
 }
 
+// fetch puts one question to auth, and keeps a good answer. A refusal drops what was known of the secret, and an answer to a
+// question from before a Forget is given to who asked and kept for nobody.
 func (c *Cache[V]) fetch(ctx context.Context, hash [sha256.Size]byte, secret string, invalidations uint64) (V, error) {
 	asked := c.now()
 	value, err := c.load(ctx, secret)

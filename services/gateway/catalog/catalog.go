@@ -1,9 +1,13 @@
 // Package catalog is what the services have said of themselves: their manifests, judged, compiled and merged into one
 // catalog of tools, routes of the API and parts of the console, and what is answered of it. It refuses to know who calls,
 // and how.
+//
+// A version of the catalog is never changed. A manifest that is new makes another version, which takes the place of the one
+// before in one step, so that a call sees one version from its first check to its last, and no reader waits for a lock.
 package catalog
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -12,7 +16,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"sort"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,7 +37,8 @@ type Catalog struct {
 	// compiled counts manifests that were compiled.
 	compiled int
 	current  atomic.Pointer[version]
-	refusals refusals
+	// refused are the services whose last manifest was refused.
+	refused map[string]bool
 }
 
 // announcement is a service's word as it came, and what it was compiled to, or why not.
@@ -46,10 +50,12 @@ type announcement struct {
 
 // version is one version of the catalog, and what is answered from it.
 type version struct {
+	// byName finds a tool, and ordered lists them by their positions.
 	byName  map[string]*Entry
 	ordered []*Entry
 	// routes are those of the API, by the first element of their path: each has one owner.
-	routes  map[string][]*Entry
+	routes map[string][]*Entry
+	// console are the parts of the console, the longest prefix first: the first that fits a path has it.
 	console []*ConsoleRoute
 	description
 	// rendered is what was made of the tools for callers, by its name and the scopes held (ForScopes): there are as many as
@@ -59,7 +65,7 @@ type version struct {
 
 // New returns a catalog without tools.
 func New(logger *slog.Logger) *Catalog {
-	c := &Catalog{logger: logger, owners: map[string]*owner{}, latest: map[string]announcement{}}
+	c := &Catalog{logger: logger, owners: map[string]*owner{}, latest: map[string]announcement{}, refused: map[string]bool{}}
 	c.current.Store((&version{}).describe())
 	return c
 }
@@ -156,18 +162,11 @@ func merge(owners map[string]*owner) (*version, error) {
 			all.console = append(all.console, r)
 		}
 	}
-	sort.Slice(all.console, func(i, j int) bool {
-		if a, b := all.console[i], all.console[j]; len(a.Prefix) != len(b.Prefix) {
-			return len(a.Prefix) > len(b.Prefix)
-		}
-		return all.console[i].Prefix < all.console[j].Prefix
+	slices.SortFunc(all.console, func(a, b *ConsoleRoute) int {
+		return cmp.Or(len(b.Prefix)-len(a.Prefix), cmp.Compare(a.Prefix, b.Prefix))
 	})
-	sort.Slice(all.ordered, func(i, j int) bool {
-		a, b := all.ordered[i].Spec, all.ordered[j].Spec
-		if a.Position != b.Position {
-			return a.Position < b.Position
-		}
-		return a.Name < b.Name
+	slices.SortFunc(all.ordered, func(a, b *Entry) int {
+		return cmp.Or(cmp.Compare(a.Spec.Position, b.Spec.Position), cmp.Compare(a.Spec.Name, b.Spec.Name))
 	})
 	return all.describe(), nil
 }

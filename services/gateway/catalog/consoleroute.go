@@ -23,7 +23,7 @@ type ConsoleRoute struct {
 	Service string
 }
 
-// Allows tells whether a user with these roles may see it.
+// Allows tells whether a user with these roles may see it. One without a role is for everybody who is signed in.
 func (r *ConsoleRoute) Allows(roles []string) bool {
 	return r.Role == "" || slices.Contains(roles, r.Role)
 }

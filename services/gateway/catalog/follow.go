@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"sync"
 	"time"
 
@@ -100,6 +99,8 @@ func (c *Catalog) Follow(ctx context.Context, clients *Clients,
 	return discovered(ctx, follow)
 }
 
+// follow asks one service for its manifest every five seconds, until ctx ends. An error is logged once, until there is another
+// one or the manifest holds again.
 func (c *Catalog) follow(ctx context.Context, client *remote.Client, service string) {
 	tick := time.NewTicker(manifestEvery)
 	defer tick.Stop()
@@ -107,7 +108,7 @@ func (c *Catalog) follow(ctx context.Context, client *remote.Client, service str
 	for {
 		if err := c.fetch(ctx, client, service); err != nil && err.Error() != last && ctx.Err() == nil {
 			last = err.Error()
-			c.refusals.record(service, err)
+			c.record(service, err)
 			if remote.Unanswered(err) {
 				c.logger.Warn("manifest not read", "owner", service, "error", err)
 			} else {
@@ -115,7 +116,7 @@ func (c *Catalog) follow(ctx context.Context, client *remote.Client, service str
 			}
 		} else if err == nil {
 			last = ""
-			c.refusals.record(service, nil)
+			c.record(service, nil)
 		}
 		select {
 		case <-ctx.Done():
@@ -125,6 +126,8 @@ func (c *Catalog) follow(ctx context.Context, client *remote.Client, service str
 	}
 }
 
+// fetch asks a service for its manifest once and applies it. Reading it to its bound and one byte more tells one that is too
+// large from one that just fits.
 func (c *Catalog) fetch(ctx context.Context, client *remote.Client, service string) error {
 	ctx, cancel := context.WithTimeout(ctx, manifestEvery)
 	defer cancel()
@@ -143,28 +146,20 @@ func (c *Catalog) fetch(ctx context.Context, client *remote.Client, service stri
 	return c.apply(service, b)
 }
 
-// refusals are the services whose last manifest was refused.
-type refusals struct {
-	mu    sync.Mutex
-	names []string
-}
-
-// record remembers the end of an attempt; that a service does not answer refuses nothing.
-func (r *refusals) record(service string, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	known := slices.Contains(r.names, service)
-	switch {
-	case err != nil && !remote.Unanswered(err) && !known:
-		r.names = append(r.names, service)
-	case err == nil && known:
-		r.names = slices.DeleteFunc(r.names, func(n string) bool { return n == service })
+// record remembers how an attempt to read the manifest of a service ended; that it does not answer refuses nothing.
+func (c *Catalog) record(service string, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err == nil {
+		delete(c.refused, service)
+	} else if !remote.Unanswered(err) {
+		c.refused[service] = true
 	}
 }
 
 // Refused counts the services whose last manifest was refused.
 func (c *Catalog) Refused() int64 {
-	c.refusals.mu.Lock()
-	defer c.refusals.mu.Unlock()
-	return int64(len(c.refusals.names))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return int64(len(c.refused))
 }

@@ -24,6 +24,7 @@ type Document struct {
 	ETag string
 }
 
+// newDocument renders data as JSON, with an ETag of the first 12 bytes of its SHA-256.
 func newDocument(name string, count int, data any) (*Document, error) {
 	b, err := reference.PlainJSON(data)
 	if err != nil {
@@ -103,7 +104,8 @@ type howToCall struct {
 	Headers []string `json:"headers"`
 }
 
-// detailed is what GET /api/tools/{name}/detail adds.
+// detailed is what GET /api/tools/{name}/detail adds: what the tool answers, the errors that it may refuse with, its bounds,
+// and calls that can be sent as they stand.
 type detailed struct {
 	listed
 	OutputSchema json.RawMessage  `json:"output_schema"`
@@ -112,6 +114,7 @@ type detailed struct {
 	Examples     []tool.Example   `json:"examples"`
 }
 
+// listed is the tool as the catalog shows it to a caller: all tools are listed, and allowed says which the caller may call.
 func (e *Entry) listed(c caller.Caller) listed {
 	s := e.Spec
 	l := listed{Name: s.Name, Category: s.Category, Description: s.Description, Write: s.Write, Scope: s.Scope, Allowed: c.Holds(s.Scope),

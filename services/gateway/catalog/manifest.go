@@ -102,6 +102,7 @@ func compile(name string, b []byte) (*owner, error) {
 	return o, nil
 }
 
+// compileInput compiles the schema of an input, and bounds what its validator reads to the body that the tool takes.
 func compileInput(spec tool.Spec) (*schema.Schema, *schema.Validator, error) {
 	var s schema.Schema
 	if err := json.Unmarshal(spec.Input, &s); err != nil {
@@ -115,6 +116,8 @@ func compileInput(spec tool.Spec) (*schema.Schema, *schema.Validator, error) {
 	return &s, v, v.TakeNumbers(spec.Numbers...)
 }
 
+// addRoute judges a route and adds it. Two routes of an owner may not be told apart by a request in two ways: then neither
+// order of them would be right.
 func (o *owner) addRoute(name string, r tool.RouteSpec) error {
 	input, validator, err := compileInput(r.Spec)
 	if err != nil {

@@ -46,6 +46,7 @@ func (c *Catalog) Match(method, path string) (m *Match, allow []string) {
 	return nil, slices.Compact(allow)
 }
 
+// fits tells whether a request's path is one of the route's, and returns the values of its named elements in order.
 func (e *Entry) fits(elements []string) (values []PathValue, fits bool) {
 	if len(elements) != len(e.elements) {
 		return nil, false

@@ -1,5 +1,9 @@
 // Package console is the part of the gateway for people with browsers: session, role, and a reverse proxy to the service
 // that has the page, with the navigation that all pages share. It takes no API key, and the API takes no cookie.
+//
+// A visit goes on as long as nothing refuses it: a form that another site has sent, a session that does not hold, a role that
+// is missing, and for visitors a place among the visitors. Then its request is the owner's, who sees the person in the
+// internal token and never the session's cookie.
 package console
 
 import (
@@ -13,7 +17,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-kit/kit/endpoint"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
 
@@ -39,7 +42,7 @@ const (
 type Console struct {
 	// Edge makes a Call of each request, has the limits, and knows the services.
 	Edge     *edge.Gateway
-	Sessions SessionVerifier
+	Sessions *SessionCache
 	// Pages renders the gateway's own error pages.
 	Pages *web.Site
 	// PlainCookies is set where the console is used over plain HTTP.
@@ -135,7 +138,7 @@ func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, cancel := context.WithTimeout(ctx, consoleTimeout)
 	defer cancel()
-	visit := k.recoverVisit(func(ctx context.Context, _ any) (any, error) {
+	visit := hop.Recover(k.Edge.Logger)(func(ctx context.Context, _ any) (any, error) {
 		v.r = r.WithContext(ctx)
 		return nil, k.visit(ctx, v)
 	})
@@ -155,27 +158,6 @@ func (k *Console) notFound(v *visit) {
 
 // isClean tells whether a path has no empty, "." or ".." element.
 func isClean(p string) bool { return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/") }
-
-// recoverVisit is hop.Recover, but for the panic by which an answer is cut off.
-func (k *Console) recoverVisit(next endpoint.Endpoint) endpoint.Endpoint {
-	return func(ctx context.Context, request any) (response any, err error) {
-		aborted := false
-		response, err = hop.Recover(k.Edge.Logger)(func(ctx context.Context, request any) (_ any, err error) {
-			defer func() {
-				if p := recover(); p == http.ErrAbortHandler { //nolint:errorlint // net/http compares like this
-					aborted = true
-				} else if p != nil {
-					panic(p)
-				}
-			}()
-			return next(ctx, request)
-		})(ctx, request)
-		if aborted {
-			panic(http.ErrAbortHandler)
-		}
-		return response, err
-	}
-}
 
 // encrypted tells that the browser's connection is.
 func (k *Console) encrypted(r *http.Request) bool {
@@ -264,6 +246,7 @@ func (k *Console) home(v *visit) error {
 	return fault.New(fault.NotFound, "There is no page for you yet. Ask an administrator for a role.")
 }
 
+// tabs are those of whoever is signed in: by role from the manifests, and then the menus that admin keeps. A visitor has none.
 func (k *Console) tabs(v *visit) []web.Tab {
 	if v.session.ID == "" {
 		return nil

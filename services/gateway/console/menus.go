@@ -62,6 +62,7 @@ func (m *Menus) read(ctx context.Context, patience time.Duration) error {
 	defer cancel()
 	m.mu.Lock()
 	m.begun++
+	// Two questions may be under way at once, and their answers may come in any order: the later question's is kept.
 	mine := m.begun
 	m.mu.Unlock()
 	tabs, err := m.ask(ctx)
@@ -90,8 +91,10 @@ func (m *Menus) tabs(s Session) []web.Tab {
 	return m.known
 }
 
+// menusQuestion asks admin for the menus of everybody.
 type menusQuestion struct{}
 
+// menusAnswer is the wire form of admin's answer. Whatever else admin says of a menu is ignored.
 type menusAnswer struct {
 	Groups []struct {
 		Slug  string `json:"slug"`

@@ -1,8 +1,8 @@
 package console
 
 import (
+	"cmp"
 	"slices"
-	"sort"
 	"strings"
 
 	"hub.internal/pkg/web"
@@ -10,50 +10,31 @@ import (
 	"hub.internal/services/gateway/reference"
 )
 
-// lastPosition is the position behind all that a manifest names.
-const lastPosition = 1 << 20
+// firstTabs are those that come before all others, which are ordered by name.
+var firstTabs = []string{"Admin", "System"}
 
-// navigation lists the tabs that a user with these roles may see. System and Admin come
-// first.
+// navigation lists the tabs that a user with these roles may see, with their pages in the order of the positions that manifests
+// give them. The API reference is the last page of Admin: it is for those who issue keys and register apps.
 func navigation(routes []*catalog.ConsoleRoute, roles []string) []web.Tab {
-	type placed struct {
-		web.Item
-		position int
-	}
-	tabs := map[string][]placed{}
-	for _, r := range routes {
-		if r.Tab != "" && r.Title != "" && r.Allows(roles) {
-			tabs[r.Tab] = append(tabs[r.Tab], placed{web.Item{Name: r.Title, Href: r.Prefix}, r.Position})
-		}
-	}
-	if admin := tabs["Admin"]; admin != nil { // for those who issue keys and register apps
-		tabs["Admin"] = append(admin, placed{web.Item{Name: "API reference", Href: reference.Path}, lastPosition})
-	}
-	rank := func(name string) int {
-		if i := slices.Index([]string{"System", "Admin"}, name); i >= 0 {
-			return i
-		}
-		return 2
-	}
-	var out []web.Tab
-	for name, items := range tabs {
-		sort.Slice(items, func(i, j int) bool {
-			if items[i].position != items[j].position {
-				return items[i].position < items[j].position
-			}
-			return items[i].Href < items[j].Href
-		})
-		t := web.Tab{Slug: strings.ToLower(name), Name: name}
-		for _, it := range items {
-			t.Items = append(t.Items, it.Item)
-		}
-		out = append(out, t)
-	}
-	sort.Slice(out, func(i, j int) bool {
-		if a, b := rank(out[i].Name), rank(out[j].Name); a != b {
-			return a < b
-		}
-		return out[i].Name < out[j].Name
+	shown := slices.DeleteFunc(slices.Clone(routes), func(r *catalog.ConsoleRoute) bool {
+		return r.Tab == "" || r.Title == "" || !r.Allows(roles)
 	})
-	return out
+	slices.SortFunc(shown, func(a, b *catalog.ConsoleRoute) int {
+		return cmp.Or(cmp.Compare(a.Position, b.Position), cmp.Compare(a.Prefix, b.Prefix))
+	})
+	var tabs []web.Tab
+	for _, r := range shown {
+		i := slices.IndexFunc(tabs, func(t web.Tab) bool { return t.Name == r.Tab })
+		if i < 0 {
+			i, tabs = len(tabs), append(tabs, web.Tab{Slug: strings.ToLower(r.Tab), Name: r.Tab})
+		}
+		tabs[i].Items = append(tabs[i].Items, web.Item{Name: r.Title, Href: r.Prefix})
+	}
+	if i := slices.IndexFunc(tabs, func(t web.Tab) bool { return t.Name == "Admin" }); i >= 0 {
+		tabs[i].Items = append(tabs[i].Items, web.Item{Name: "API reference", Href: reference.Path})
+	}
+	slices.SortFunc(tabs, func(a, b web.Tab) int {
+		return cmp.Or(slices.Index(firstTabs, b.Name)-slices.Index(firstTabs, a.Name), cmp.Compare(a.Name, b.Name))
+	})
+	return tabs
 }

@@ -20,6 +20,7 @@ func (k *Console) proxy(ctx context.Context, v *visit) error {
 	if client == nil {
 		return edge.UnknownService(v.route.Service)
 	}
+	// A visitor is nobody yet: a place among the visitors is taken before the owner is asked, and given back with the answer.
 	if v.Caller.Kind == "" {
 		suspects, err := k.mayLookUp(v)
 		if err != nil {

@@ -23,18 +23,12 @@ func isSecret(text string) bool {
 // Session is a console session that holds.
 type Session struct {
 	// ID names the session without being its secret.
-	ID                string
+	ID string
+	// User is the id of its user.
 	User, Email, Name string
 	Roles             []string
-	ExpiresAt         time.Time
-}
-
-// SessionVerifier finds a session by its secret, and forgets what it knows of one. Verify
-// returns E_AUTH_INVALID, E_AUTH_EXPIRED or E_AUTH_REVOKED for a session that does not hold,
-// and E_DB when it cannot tell.
-type SessionVerifier interface {
-	Verify(ctx context.Context, secret string) (Session, error)
-	Forget(secret string)
+	// ExpiresAt is when the session ends if it is not used: auth moves that on with each use.
+	ExpiresAt time.Time
 }
 
 // SessionCache asks auth about a session and remembers a good answer for at most two
@@ -47,7 +41,8 @@ func NewSessionCache(ask func(ctx context.Context, secret string) (Session, erro
 	return &SessionCache{cache.New(ask, now)}
 }
 
-// Verify implements SessionVerifier.
+// Verify finds a session by its secret. It returns E_AUTH_INVALID, E_AUTH_EXPIRED or E_AUTH_REVOKED for a session that does not
+// hold, and E_DB when it cannot tell.
 func (s *SessionCache) Verify(ctx context.Context, secret string) (Session, error) {
 	if !isSecret(secret) {
 		return Session{}, fault.New(fault.AuthInvalid, "The session is not valid.")
@@ -62,10 +57,12 @@ func (s *SessionCache) Forget(secret string) {
 	s.answers.Forget(func(hash [sha256.Size]byte, _ Session) bool { return hash == ended })
 }
 
+// sessionQuestion names a session by the secret in its cookie.
 type sessionQuestion struct {
 	ID string `json:"id"`
 }
 
+// sessionAnswer is what auth says of a session that holds.
 type sessionAnswer struct {
 	Session   string    `json:"session"`
 	User      string    `json:"user"`
@@ -75,6 +72,7 @@ type sessionAnswer struct {
 	ExpiresAt time.Time `json:"expires_at"`
 }
 
+// resolveSession asks auth about a session. It may be repeated, since it changes nothing.
 var resolveSession = remote.Operation[sessionQuestion, sessionAnswer]{Path: "/internal/sessions/resolve", Repeatable: true}
 
 // AskAuthForSession returns the question that a SessionCache puts to the auth service.

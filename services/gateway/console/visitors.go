@@ -161,14 +161,17 @@ func (k *Console) knownBrowser(v *visit, browser string) bool {
 	return err == nil
 }
 
+// browserQuestion names a browser by the secret in its cookie, which outlives its sessions.
 type browserQuestion struct {
 	ID string `json:"id"`
 }
 
+// browserAnswer tells whether somebody has signed in with it.
 type browserAnswer struct {
 	Known bool `json:"known"`
 }
 
+// knownBrowser asks auth about a browser. It may be repeated, since it changes nothing.
 var knownBrowser = remote.Operation[browserQuestion, browserAnswer]{Path: "/internal/browsers/known", Repeatable: true}
 
 // AskAuthForBrowser returns the question that Visitors put to the auth service.

@@ -57,27 +57,32 @@ func (o Open) Authenticate(_ context.Context, c *Call) (Principal, error) {
 func (o Open) Stages(g *Gateway) []Stage { return []Stage{g.Limit, Unscoped} }
 
 type (
+	// tokenQuestion is the token as it was sent.
 	tokenQuestion struct {
 		Token string `json:"token"`
 	}
-	// tokenAnswer is a token that holds, and its app.
+	// tokenAnswer is a token that holds, and its app. The scopes and limits are those of the app at this moment.
 	tokenAnswer struct {
 		tokenClaims
 		Scopes []string         `json:"scopes"`
 		Limits credentialLimits `json:"limits"`
 		Status string           `json:"status"`
 	}
+	// tokenClaims are those that decide for whom a call is (RFC 7519).
 	tokenClaims struct {
 		ServiceCode string `json:"service_code"`
 		Subject     string `json:"sub"`
 		ID          string `json:"jti"`
 		ExpiresAt   int64  `json:"exp"`
 	}
+	// admissionQuestion asks auth to use a token up, and, where Linked is set, whose account the user has linked.
 	admissionQuestion struct {
 		tokenClaims
 		Linked bool `json:"linked"`
 	}
-	// admitted is for whom a token speaks that was used up.
+	// admitted is for whom a token speaks that was used up. HubUser is empty where no account is linked. Reason then tells why one
+	// has to be, or linked again for scopes that its user has not consented to: NOT_LINKED, PENDING or SCOPE_INCREASED.
+	// LinkURL is where that is done, until ExpiresAt.
 	admitted struct {
 		ServiceCode string     `json:"service_code"`
 		Subject     string     `json:"sub"`
@@ -90,16 +95,20 @@ type (
 )
 
 var (
+	// verifyToken checks the signature and the claims, and uses nothing up.
 	verifyToken = remote.Operation[tokenQuestion, tokenAnswer]{Path: "/internal/apps/verify", Repeatable: true}
 	// Doing it twice would find the token used.
 	admitToken = remote.Operation[admissionQuestion, admitted]{Path: "/internal/apps/admit"}
 )
 
-// tokenForm is that of what is shown to auth at all.
+// tokenForm is that of what is shown to auth at all: a JWS in its compact form (RFC 7515), header, payload and signature in
+// base64url without padding. Whether it holds is auth's to say.
 var tokenForm = regexp.MustCompile(`^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$`)
 
+// maxTokenLength bounds a token, in bytes: a longer one is not shown to auth.
 const maxTokenLength = 4 << 10
 
+// invalidToken is E_AUTH_INVALID. It does not say what is wrong, as a forger would like to know.
 func invalidToken() error { return fault.New(fault.AuthInvalid, "The ServiceJWT is not valid.") }
 
 // serviceJWT is the token of a credential: E_AUTH_MISSING without one, E_AUTH_INVALID when there is anything else
@@ -203,6 +212,9 @@ func (a AppTokens) admit(ctx context.Context, c *Call) (context.Context, error) 
 	return caller.With(ctx, admitted), nil
 }
 
+// admission uses a token up at auth. It returns the caller with the scopes that both the app has and its user has agreed to,
+// E_SCOPE when the app lacks the route's scope, and ACCOUNT_LINK_REQUIRED when the user has not linked an account or not with
+// that scope.
 func (a AppTokens) admission(ctx context.Context, e *catalog.Entry, t tokenAnswer, who caller.Caller) (caller.Caller, error) {
 	asking := caller.Alone(ctx, caller.Gateway)
 	in, err := admitToken.Call(asking, a.Auth, admissionQuestion{t.tokenClaims, !a.Unlinked})
@@ -245,6 +257,8 @@ var reasons = map[string]string{
 	"SCOPE_INCREASED": "The app needs scopes that the user has not consented to.",
 }
 
+// linkRequired is ACCOUNT_LINK_REQUIRED with the page to send the user to. An answer of auth without such a page of Hub's is a
+// defect, and so E_INTERNAL: it must not send users elsewhere.
 func (a AppTokens) linkRequired(in admitted) error {
 	why, known := reasons[in.Reason]
 	if !known || in.ExpiresAt == nil || !a.isLinkPage(in.LinkURL) {

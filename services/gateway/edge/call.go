@@ -55,6 +55,8 @@ type Call struct {
 	Plain bool
 
 	Principal
+	// Entry is the tool or the route, once lookup has found it; Limits are the buckets after Limit, and Input what validate has
+	// let through.
 	Entry  *catalog.Entry
 	Limits Decision
 	Input  []byte
@@ -121,6 +123,7 @@ func idempotencyKey(raw string) (string, error) {
 	return key, nil
 }
 
+// badKey is the refusal of an Idempotency-Key.
 func badKey(message string) error { return badHeader(tool.KeyHeader, "idempotencyKey", message) }
 
 // printableASCII tells that a text has no other characters than those from the space to the tilde.

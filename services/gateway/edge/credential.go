@@ -99,10 +99,12 @@ type KeyVerifier interface {
 // keyForm is that of CONTRACT.md 3.1: crm_, 36 random and 6 check characters.
 var keyForm = regexp.MustCompile(`^crm_[0-9A-Za-z]{42}$`)
 
+// invalidKey is E_AUTH_INVALID, whatever is wrong with the key.
 func invalidKey() error {
 	return fault.New(fault.AuthInvalid, "The API key is not valid.")
 }
 
+// verify looks up the key that the credential holds.
 func (a APIKeys) verify(ctx context.Context, c Credential) (APIKey, error) {
 	key, err := apiKey(c)
 	if err != nil {
@@ -164,6 +166,7 @@ func (c *Call) buckets() []Bucket {
 	}
 }
 
+// validExternalUser holds the X-External-User-Id to 1 to 200 printable characters: E_VALIDATION for any other.
 func validExternalUser(id string) error {
 	if len(id) <= 200 && printableASCII(id) {
 		return nil

@@ -106,6 +106,7 @@ func (c *Call) Headers(w http.ResponseWriter) http.Header {
 	return h
 }
 
+// failure is the failure envelope (CONTRACT.md 1.2).
 type failure struct {
 	OK    bool        `json:"ok"`
 	Error failedError `json:"error"`
@@ -115,6 +116,7 @@ type failure struct {
 	TookMS    int64  `json:"took_ms"`
 }
 
+// failedError is its member error.
 type failedError struct {
 	Code      fault.Code `json:"code"`
 	Message   string     `json:"message"`

@@ -148,6 +148,7 @@ func (g *Gateway) RecordSuccess(kind, address string, identities []string) {
 	}
 }
 
+// hashOf names an identity that was looked up from a network, without keeping what it was: that may be a secret.
 func hashOf(kind, network, identity string) [sha256.Size]byte {
 	return sha256.Sum256([]byte(kind + "\x00" + network + "\x00" + identity))
 }
@@ -199,6 +200,7 @@ func (g *Gateway) Overdraw(ctx context.Context, suspects []Bucket) {
 	}
 }
 
+// keep remembers that a bucket is throttled, and forgets those that are free again once there are many. f.mu is held.
 func (f *failureGuard) keep(name string, t throttle, now time.Time) {
 	if f.throttled == nil {
 		f.throttled = map[string]throttle{}

@@ -56,7 +56,8 @@ func (k *KeyCache) Verify(ctx context.Context, key string) (APIKey, error) {
 	return found, expired(found, k.now())
 }
 
-// Forget drops the key with this id: auth has changed it.
+// Forget drops the key with this id: auth has changed it, and the next call with it asks auth again, wherever the notice of the
+// change came from.
 func (k *KeyCache) Forget(id string) {
 	k.answers.Forget(func(_ [sha256.Size]byte, key APIKey) bool { return key.ID == id })
 }
@@ -66,6 +67,7 @@ func (k *KeyCache) ForgetAll() {
 	k.answers.Forget(func([sha256.Size]byte, APIKey) bool { return true })
 }
 
+// expired is E_AUTH_REVOKED for a key whose time is over: it may have come since auth was asked.
 func expired(key APIKey, now time.Time) error {
 	if !key.ExpiresAt.IsZero() && !now.Before(key.ExpiresAt) {
 		return revokedKey("has expired")
@@ -73,14 +75,17 @@ func expired(key APIKey, now time.Time) error {
 	return nil
 }
 
+// revokedKey is E_AUTH_REVOKED, and says why.
 func revokedKey(why string) error {
 	return fault.New(fault.AuthRevoked, "The API key %s.", why)
 }
 
+// keyQuestion is a key as it was sent.
 type keyQuestion struct {
 	Key string `json:"key"`
 }
 
+// keyAnswer is what auth knows of a key. Status is active, revoked or expired; ExpiresAt is null for one that does not expire.
 type keyAnswer struct {
 	ID        string           `json:"id"`
 	Service   string           `json:"service"`
@@ -98,10 +103,12 @@ type credentialLimits struct {
 	ServiceBurst     int `json:"service_burst"`
 }
 
+// rates are the limits of one external user, and those of the service as a whole.
 func (l credentialLimits) rates() (user, serviceWide Rate) {
 	return Rate{l.UserPerMinute, l.UserBurst}, Rate{l.ServicePerMinute, l.ServiceBurst}
 }
 
+// verifyKey asks auth about a key. It may be repeated, since it changes nothing that a caller sees.
 var verifyKey = remote.Operation[keyQuestion, keyAnswer]{Path: "/internal/apikeys/verify", Repeatable: true}
 
 // AskAuth returns the question that a KeyCache puts to the auth service.

@@ -215,6 +215,7 @@ type Fallback struct {
 	report      func(down bool, err error)
 }
 
+// How the shared limiter is tried again while it is unreachable: the pause doubles from one to the other.
 const (
 	// probeShared is how often a limiter that is down is asked whether it is back.
 	probeShared = 200 * time.Millisecond

@@ -10,7 +10,7 @@ import (
 )
 
 // Observe shows whether the limits hold in memory, whether keys are good by older answers of auth, and how many services'
-// manifests are refused.
+// manifests are refused. Each is a gauge that is read when metrics are collected; its error is that of a name that is taken.
 func Observe(limiter *Fallback, manifests *catalog.Catalog, keys *KeyCache) error {
 	meter := otel.Meter("hub.internal/services/gateway")
 	gauge := func(name, description string, value func() int64) error {

@@ -75,6 +75,8 @@ func (g *Gateway) Listing(a Authenticator, last endpoint.Endpoint) endpoint.Endp
 	return g.chain(last, g.authenticate(a), g.Limit)
 }
 
+// chain puts stages in front of what last does: outermost the span, then the record of refusals, then the end of a panic. So a
+// panic is recorded as a refusal with E_INTERNAL is.
 func (g *Gateway) chain(last endpoint.Endpoint, stages ...Stage) endpoint.Endpoint {
 	middlewares := []endpoint.Middleware{g.record, hop.Recover(g.Logger)}
 	for _, s := range stages {
@@ -173,6 +175,7 @@ func authorized(ctx context.Context, c *Call) (context.Context, error) {
 	return ctx, nil
 }
 
+// missingScope is E_SCOPE, with the scope in its details.
 func missingScope(e *catalog.Entry) error {
 	return fault.New(fault.Scope, "The credential lacks the scope %q that %s needs.", e.Spec.Scope, e.Spec.Name).
 		With(map[string]string{"scope": e.Spec.Scope})

@@ -14,13 +14,13 @@ import (
 	"hub.internal/pkg/service"
 )
 
-// perRequest is the first revision whose requests say for themselves in which one they are.
-const perRequest = "2026-07-28"
+// versionInRequest is the first revision whose requests say for themselves in which one they are.
+const versionInRequest = "2026-07-28"
 
-// direct answers a single call that has nothing unusual about it, as the protocol would (TestDirectAnswersAreTheProtocols):
+// answerDirectly answers a single call that has nothing unusual about it, as the protocol would (TestDirectAnswersAreTheProtocols):
 // which makes a session for each request, and so takes twice the time of the call. It tells whether it did; whatever it
 // is not sure of is the protocol's to judge.
-func (s *Server) direct(ctx context.Context, x *exchange, r *http.Request) bool {
+func (s *Server) answerDirectly(ctx context.Context, x *exchange, r *http.Request) bool {
 	if x.batch || len(x.messages) != 1 {
 		return false
 	}
@@ -36,30 +36,30 @@ func (s *Server) direct(ctx context.Context, x *exchange, r *http.Request) bool 
 	said, saysVersion := meta[mcp.MetaKeyProtocolVersion]
 	named := r.Header.Get("Mcp-Method") == callMethod && r.Header.Get("Mcp-Name") == name
 	switch {
-	case !saysVersion && version < perRequest && (version == "" || slices.Contains(mcp.SupportedProtocolVersions(), version)):
-	case version == perRequest && said == version && named && introduced(m.meta):
+	case !saysVersion && version < versionInRequest && (version == "" || slices.Contains(mcp.SupportedProtocolVersions(), version)):
+	case version == versionInRequest && said == version && named && introducesClient(m.meta):
 	default:
 		return false
 	}
-	x.lasts = true
+	x.outlivesCalls = true
 	result, err := s.callTool(ctx, x, 0, name, meta)
 	var wire *jsonrpc.Error
 	if errors.As(err, &wire) {
-		if version == perRequest {
+		if version == versionInRequest {
 			x.status = http.StatusBadRequest // as every InvalidParams is, since that revision
 		}
 		x.header.Set("Content-Type", "application/json")
 		x.out.Write(errorBody(json.RawMessage(m.id), wire))
 		return true
 	}
-	if version == perRequest {
+	if version == versionInRequest {
 		result.Meta[mcp.MetaKeyServerInfo] = s.implementation
 	}
 	b, err := json.Marshal(result)
 	if err != nil {
 		return false
 	}
-	if b = b[:len(b)-1]; version == perRequest {
+	if b = b[:len(b)-1]; version == versionInRequest {
 		b = append(b, `,"resultType":"complete"`...)
 	}
 	x.header.Set("Content-Type", "application/json")
@@ -71,8 +71,8 @@ func (s *Server) direct(ctx context.Context, x *exchange, r *http.Request) bool 
 	return true
 }
 
-// introduced tells that a client says what the protocol wants to know of it.
-func introduced(meta []byte) bool {
+// introducesClient tells that a client says what the protocol wants to know of it.
+func introducesClient(meta []byte) bool {
 	var of struct {
 		Info         *mcp.Implementation     `json:"io.modelcontextprotocol/clientInfo"`
 		Capabilities *mcp.ClientCapabilities `json:"io.modelcontextprotocol/clientCapabilities"`
@@ -87,6 +87,7 @@ func acceptsBoth(h http.Header) bool {
 	return accept == "" || has("*/*") || has("application/json") && has("text/event-stream")
 }
 
+// implementation is how Hub names itself to clients.
 func implementation() *mcp.Implementation {
 	return &mcp.Implementation{Name: "hub", Title: "Hub", Version: service.Version}
 }

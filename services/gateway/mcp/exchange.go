@@ -24,16 +24,19 @@ import (
 
 // exchange is one request, and what stands behind the words that the protocol is given for its parts.
 type exchange struct {
-	first     *edge.Call
-	in        *http.Request
+	// first is the call of the request itself, in its connection's name; in is the request.
+	first *edge.Call
+	in    *http.Request
+	// principal is whom the credential names, and refusal why it does not hold: both are found out once, for all messages.
 	principal edge.Principal
 	refusal   error
 	batch     bool
-	messages  []*message
-	// lasts tells that the contexts of its calls do until the answer is written.
-	lasts bool
-	// word begins every word of this exchange; nobody outside can know it before it is used.
-	word string
+	// messages are those of the body, in order; batch tells that they came as an array.
+	messages []*message
+	// outlivesCalls tells that the contexts of its calls do until the answer is written.
+	outlivesCalls bool
+	// placeholder begins every placeholder of this exchange; nobody outside can know it before it is used.
+	placeholder string
 
 	mu sync.Mutex
 	// calls are those that were made; data is what they are answered, by message.
@@ -45,12 +48,15 @@ type exchange struct {
 	out    bytes.Buffer
 }
 
+// exchangeKey is where a context has its exchange: the SDK hands the context on, and nothing else of ours.
 type exchangeKey struct{}
 
+// exchangeOf returns the exchange that a context belongs to. It panics without one, since serve gives every request one.
 func exchangeOf(ctx context.Context) *exchange { return ctx.Value(exchangeKey{}).(*exchange) }
 
+// newExchange begins the exchange of a request. Its call is that of its first message.
 func newExchange(r *http.Request, c *edge.Call) *exchange {
-	return &exchange{first: c, in: r, word: rand.Text(), data: map[int]*payload{}, header: http.Header{}}
+	return &exchange{first: c, in: r, placeholder: rand.Text(), data: map[int]*payload{}, header: http.Header{}}
 }
 
 // read reads the body, of at most limit bytes, on the account of the caller.
@@ -109,7 +115,7 @@ func (x *exchange) keep(slot int, data *payload) (value json.RawMessage, text st
 	defer x.mu.Unlock()
 	x.data[slot] = data
 	n := strconv.Itoa(slot)
-	return json.RawMessage(`"` + x.word + "v" + n + `"`), x.word + "t" + n
+	return json.RawMessage(`"` + x.placeholder + "v" + n + `"`), x.placeholder + "t" + n
 }
 
 // collect is the data of an answer: they are kept, on the account of the caller, since they are written twice. Large ones
@@ -118,7 +124,7 @@ func (x *exchange) collect(ctx context.Context, a *remote.Response) (p *payload,
 	p = &payload{}
 	if a.Length >= 0 { // as it is but for an owner that streams
 		if err = x.Hold(ctx, a.Length); err == nil {
-			if x.lasts && a.Length > atOnce {
+			if x.outlivesCalls && a.Length > atOnce {
 				return &payload{kept: make([]byte, 0, a.Length), rest: a.Data}, nil
 			}
 			p.kept = make([]byte, a.Length)
@@ -156,10 +162,13 @@ func (x *exchange) Hold(ctx context.Context, n int64) error {
 // answer is where the protocol writes its own.
 func (x *exchange) answer() http.ResponseWriter { return (*recorder)(x) }
 
+// recorder is the http.ResponseWriter that the SDK writes its answer to: it is kept in the exchange until all of it is there.
 type recorder exchange
 
+// Header implements http.ResponseWriter.
 func (r *recorder) Header() http.Header { return r.header }
 
+// WriteHeader implements http.ResponseWriter; the first status counts.
 func (r *recorder) WriteHeader(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,6 +177,7 @@ func (r *recorder) WriteHeader(status int) {
 	}
 }
 
+// Write implements http.ResponseWriter.
 func (r *recorder) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -225,6 +235,7 @@ func (x *exchange) plain(h http.Header) {
 	x.out.Write(body)
 }
 
+// id is that of the one message of a request, as it was sent; nil for a batch, whose messages have one each.
 func (x *exchange) id() json.RawMessage {
 	if len(x.messages) == 1 && !x.batch {
 		return json.RawMessage(x.messages[0].id)
@@ -244,6 +255,7 @@ func (x *exchange) reject(w http.ResponseWriter, e *jsonrpc.Error) {
 	_, _ = w.Write(body) // the only error left is a reader that has gone
 }
 
+// errorBody is a JSON-RPC response with an error. Its id is null where the request's could not be read, as JSON-RPC wants it.
 func errorBody(id json.RawMessage, e *jsonrpc.Error) []byte {
 	if id == nil {
 		id = json.RawMessage("null")

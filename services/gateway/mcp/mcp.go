@@ -3,7 +3,17 @@
 // and what it is answered, is the pipeline's, as on /api/tools. It refuses to judge a call itself.
 //
 // The SDK decodes and encodes what it is given several times over. So it is given neither the arguments of a call nor
-// the data of its answer, which may have many megabytes, but a word that stands for each (exchange).
+// the data of its answer, which may have many megabytes, but a placeholder that stands for each (exchange).
+//
+// A request goes this way. serve judges its origin, method, size and credential, and then reads its body. parse takes the body
+// apart into messages, and makes of each the text that the SDK is given: its id and the arguments of a call are placeholders
+// there. The SDK hands a call back to callTool, which makes an edge.Call of it and sends it through the pipeline. What the
+// pipeline answers is kept in the exchange, and the SDK is given a placeholder for it once more. Last, write cuts the text that
+// the SDK has made at the placeholders (splice), and puts ids and data in their place. A placeholder begins with a random word
+// that is drawn for the request, so that nobody can write one into a message.
+//
+// A single call that has nothing unusual about it does not go through the SDK at all (answerDirectly), since the SDK makes a
+// session for each request: what clients see of both ways is the same, which a test holds.
 package mcp
 
 import (
@@ -74,7 +84,7 @@ func New(g *edge.Gateway, o Options) (*Server, error) {
 		s.origins = append(s.origins, originOf(u))
 	}
 	s.authenticator = g.Authenticators[tool.KeyCredential]
-	keys := known{s.authenticator}
+	keys := lookedUp{s.authenticator}
 	s.call = g.Pipeline(keys, g.Route)
 	s.list = g.Listing(keys, s.listing)
 	s.other = g.Listing(keys, func(context.Context, any) (any, error) { return struct{}{}, nil })
@@ -84,7 +94,7 @@ func New(g *edge.Gateway, o Options) (*Server, error) {
 		// What a key may do is for its holder alone.
 		SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { c.CacheScope = "private" },
 	})
-	server.AddTool(&mcp.Tool{Name: anyTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, s.callAny)
+	server.AddTool(&mcp.Tool{Name: placeholderTool, InputSchema: json.RawMessage(`{"type":"object"}`)}, s.callAny)
 	server.AddReceivingMiddleware(s.receive)
 	s.protocol = mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: 8 * maxEnvelope,
@@ -94,6 +104,7 @@ func New(g *edge.Gateway, o Options) (*Server, error) {
 	return s, nil
 }
 
+// originOf is the origin of an address, as browsers send it (RFC 6454 section 6.2).
 func originOf(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
 // Routes adds the transport's routes to mux.
@@ -107,6 +118,8 @@ func (s *Server) Routes(mux *http.ServeMux) {
 	}
 }
 
+// serve answers a request. The order of its checks is that of other transports: origin, method, size, credential, and only
+// then the body, which is read on the account of whoever the credential names.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	c := s.gateway.NewCall(r)
 	switch ok, foreign := s.allowed(w, r); {
@@ -150,7 +163,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer x.end()
-	if !s.direct(ctx, x, r) {
+	if !s.answerDirectly(ctx, x, r) {
 		s.protocol.ServeHTTP(x.answer(), x.request(ctx, r))
 	}
 	x.write(w)
@@ -189,12 +202,12 @@ func (s *Server) allowed(w http.ResponseWriter, r *http.Request) (ok, foreign bo
 	return true, false
 }
 
-// known is the Authenticator of a request whose credential was looked up before its body was read. Its stages are those of
+// lookedUp is the Authenticator of a request whose credential was looked up before its body was read. Its stages are those of
 // the Authenticator that has looked it up.
-type known struct{ edge.Authenticator }
+type lookedUp struct{ edge.Authenticator }
 
 // Authenticate implements edge.Authenticator.
-func (known) Authenticate(ctx context.Context, c *edge.Call) (edge.Principal, error) {
+func (lookedUp) Authenticate(ctx context.Context, c *edge.Call) (edge.Principal, error) {
 	x := exchangeOf(ctx)
 	p := x.principal
 	p.Caller.RequestID = c.RequestID

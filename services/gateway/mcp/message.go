@@ -27,6 +27,7 @@ const (
 	maxValues = 10_000
 )
 
+// callMethod is the method that calls a tool; all others read.
 const callMethod = "tools/call"
 
 // message is a message of JSON-RPC 2.0, its members as they were sent.
@@ -51,7 +52,7 @@ func (x *exchange) parse(ctx context.Context, body []byte) *jsonrpc.Error {
 	if x.batch = len(values[0]) > 0 && values[0][0] == '['; x.batch {
 		var err error
 		if values, err = elements(values[0], maxBatch); err != nil {
-			return unread(err)
+			return parseError(err)
 		}
 	}
 	beside := 0
@@ -61,58 +62,60 @@ func (x *exchange) parse(ctx context.Context, body []byte) *jsonrpc.Error {
 			return err
 		}
 		if beside += len(m.raw) - len(m.arguments); beside > maxEnvelope {
-			return broken(jsonrpc.CodeInvalidRequest, fmt.Errorf("beside the arguments of calls there are more than %d bytes", maxEnvelope))
+			return protocolError(jsonrpc.CodeInvalidRequest, fmt.Errorf("beside the arguments of calls there are more than %d bytes", maxEnvelope))
 		}
 		x.messages = append(x.messages, m)
 	}
 	if slices.ContainsFunc(x.messages, func(m *message) bool { return m.method == "subscriptions/listen" }) {
-		return broken(jsonrpc.CodeMethodNotFound, errors.New("subscriptions/listen is not served: no list here changes by itself"))
+		return protocolError(jsonrpc.CodeMethodNotFound, errors.New("subscriptions/listen is not served: no list here changes by itself"))
 	}
 	return nil
 }
 
-func broken(code int64, err error) *jsonrpc.Error {
+// protocolError is an error of the protocol with a code of JSON-RPC.
+func protocolError(code int64, err error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: code, Message: err.Error()}
 }
 
-// errMany is what is more than a message, or a request, may hold.
-type errMany string
+// limitError is what is more than a message, or a request, may hold.
+type limitError string
 
-func (e errMany) Error() string { return string(e) }
+// Error implements error.
+func (e limitError) Error() string { return string(e) }
 
-// unread is the failure of a text that could not be taken apart.
-func unread(err error) *jsonrpc.Error {
-	if many := errMany(""); errors.As(err, &many) {
-		return broken(jsonrpc.CodeInvalidRequest, err)
+// parseError is the failure of a text that could not be taken apart.
+func parseError(err error) *jsonrpc.Error {
+	if many := limitError(""); errors.As(err, &many) {
+		return protocolError(jsonrpc.CodeInvalidRequest, err)
 	}
-	return broken(jsonrpc.CodeParseError, err)
+	return protocolError(jsonrpc.CodeParseError, err)
 }
 
 // message reads a message. Its id is answered as it was sent, so the protocol, which would read and write it anew, has a word for it.
 func (x *exchange) message(ctx context.Context, v jsontext.Value, slot int) (*message, *jsonrpc.Error) {
 	top, err := members(v)
 	if err != nil {
-		return nil, unread(err)
+		return nil, parseError(err)
 	}
 	m := &message{raw: v, given: v, id: top["id"], version: top["jsonrpc"]}
 	if method := top["method"]; method != nil && json.Unmarshal(method, &m.method) != nil {
-		return nil, broken(jsonrpc.CodeInvalidRequest, errors.New("method is no string"))
+		return nil, protocolError(jsonrpc.CodeInvalidRequest, errors.New("method is no string"))
 	}
 	if m.id != nil && !isID(m.id) {
-		return nil, broken(jsonrpc.CodeInvalidRequest, errors.New("id is no string and no whole number"))
+		return nil, protocolError(jsonrpc.CodeInvalidRequest, errors.New("id is no string and no whole number"))
 	}
 	params := top["params"]
 	if m.isCall = m.method == callMethod && params.Kind() == '{'; m.isCall {
 		of, err := members(params)
 		if err != nil {
-			return nil, unread(err)
+			return nil, parseError(err)
 		}
 		m.name, m.arguments, m.meta = of["name"], of["arguments"], of["_meta"]
 		b := append(strconv.AppendInt([]byte(`{"arguments":{"slot":`), int64(slot), 10), '}')
 		params = append(append(append(b, field("name", of)...), field("_meta", of)...), '}')
 	}
 	if m.id != nil && m.method != "" {
-		top["id"] = jsontext.Value(`"` + x.word + "i" + strconv.Itoa(slot) + `"`)
+		top["id"] = jsontext.Value(`"` + x.placeholder + "i" + strconv.Itoa(slot) + `"`)
 	}
 	if m.isCall || m.id != nil && m.method != "" {
 		b := append([]byte(`{"method":`), top["method"]...)
@@ -126,7 +129,7 @@ func (x *exchange) message(ctx context.Context, v jsontext.Value, slot int) (*me
 		return m, nil
 	}
 	if f := schema.Within(ctx, m.given, maxValues); f != nil && schema.ViolationsOf(f)[0].Rule != "json" {
-		return nil, broken(jsonrpc.CodeInvalidRequest, errors.New(f.Message))
+		return nil, protocolError(jsonrpc.CodeInvalidRequest, errors.New(f.Message))
 	}
 	return m, nil
 }
@@ -143,6 +146,7 @@ func isID(id jsontext.Value) bool {
 	return false
 }
 
+// field is a member of an object behind a comma; nothing where there is none.
 func field(name string, of map[string]jsontext.Value) []byte {
 	v := of[name]
 	if v == nil {
@@ -168,7 +172,7 @@ func members(object jsontext.Value) (map[string]jsontext.Value, error) {
 			return nil, fmt.Errorf("%.40q is there twice", name)
 		}
 		if len(all) == maxFields {
-			return nil, errMany(fmt.Sprintf("a message has at most %d members", maxFields))
+			return nil, limitError(fmt.Sprintf("a message has at most %d members", maxFields))
 		}
 		if all[name], err = next(d, object); err != nil {
 			return nil, err
@@ -185,7 +189,7 @@ func elements(array jsontext.Value, most int) (all []jsontext.Value, err error) 
 	}
 	for d.PeekKind() != ']' {
 		if len(all) == most {
-			return nil, errMany(fmt.Sprintf("a batch has at most %d messages", most))
+			return nil, limitError(fmt.Sprintf("a batch has at most %d messages", most))
 		}
 		v, err := next(d, array)
 		if err != nil {
@@ -196,10 +200,13 @@ func elements(array jsontext.Value, most int) (all []jsontext.Value, err error) 
 	return all, end(d)
 }
 
+// decoder reads a message as leniently as it can: what of it is a text or an object that nobody may send is refused by who
+// needs it.
 func decoder(b []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
+// next returns the next value as a slice of what is read, not a copy, with no room to append to.
 func next(d *jsontext.Decoder, of []byte) (jsontext.Value, error) {
 	v, err := d.ReadValue()
 	if err != nil {

@@ -42,7 +42,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		case callMethod:
 			if p, ok := req.GetParams().(*mcp.CallToolParamsRaw); ok {
 				ctx = context.WithValue(ctx, nameKey{}, p.Name)
-				p.Name = anyTool
+				p.Name = placeholderTool
 			}
 			return next(ctx, method, req)
 		case "tools/list":
@@ -64,10 +64,11 @@ func (s *Server) refused(ctx context.Context, c *edge.Call, code int64, err erro
 	return &jsonrpc.Error{Code: code, Message: f.Message, Data: c.Failure(f)}
 }
 
-// anyTool is the one tool that the protocol knows: what is called in truth is in the context (nameKey), and the
+// placeholderTool is the one tool that the protocol knows: what is called in truth is in the context (nameKey), and the
 // catalog's to find.
-const anyTool = "call"
+const placeholderTool = "call"
 
+// nameKey is where a context has the name of the tool that is called.
 type nameKey struct{}
 
 // callAny is a call as the protocol hands it over.
@@ -75,7 +76,7 @@ func (s *Server) callAny(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Ca
 	x, name := exchangeOf(ctx), ctx.Value(nameKey{}).(string)
 	var place struct{ Slot int }
 	if json.Unmarshal(req.Params.Arguments, &place) != nil || place.Slot >= len(x.messages) || name == "" {
-		return nil, broken(jsonrpc.CodeInvalidParams, errors.New("params.name is the name of a tool"))
+		return nil, protocolError(jsonrpc.CodeInvalidParams, errors.New("params.name is the name of a tool"))
 	}
 	return s.callTool(ctx, x, place.Slot, name, req.Params.GetMeta())
 }
@@ -95,7 +96,7 @@ func (s *Server) callTool(ctx context.Context, x *exchange, slot int, name strin
 		c.RequestID = id
 	}
 	x.idempotency(c, meta)
-	response, err := s.call(traced(ctx, meta), c)
+	response, err := s.call(continueTrace(ctx, meta), c)
 	if err == nil {
 		answer := response.(*edge.Answer)
 		var data *payload
@@ -132,7 +133,7 @@ func result(x *exchange, slot int, c *edge.Call, data *payload, a *edge.Answer) 
 		if a.Replayed {
 			r.Meta[replayedMeta] = true
 			if c.DeriveKey {
-				r.Content = append(r.Content, &mcp.TextContent{Text: repeated(a.Age)})
+				r.Content = append(r.Content, &mcp.TextContent{Text: replayNotice(a.Age)})
 			}
 		}
 	}
@@ -161,8 +162,8 @@ func (x *exchange) idempotency(c *edge.Call, meta map[string]any) {
 	}
 }
 
-// repeated says to a model, which reads no _meta, that its call was not made again.
-func repeated(ago time.Duration) string {
+// replayNotice says to a model, which reads no _meta, that its call was not made again.
+func replayNotice(ago time.Duration) string {
 	when := "a moment ago"
 	switch {
 	case ago >= 2*time.Minute:
@@ -174,8 +175,8 @@ func repeated(ago time.Duration) string {
 		" in _meta, new with each intended write, to write it a second time."
 }
 
-// traced continues the trace that a message names in its _meta (SEP-414).
-func traced(ctx context.Context, meta map[string]any) context.Context {
+// continueTrace continues the trace that a message names in its _meta (SEP-414).
+func continueTrace(ctx context.Context, meta map[string]any) context.Context {
 	carrier := propagation.MapCarrier{}
 	for _, name := range []string{"traceparent", "tracestate", "baggage"} {
 		if text, ok := meta[name].(string); ok {

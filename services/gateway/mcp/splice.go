@@ -11,6 +11,8 @@ import (
 
 const (
 	// atOnce is up to which size, in bytes, data are read to their end before they are answered.
+	// A small answer is read whole before its first byte is written, so that it has a Content-Length and can still fail with a
+	// status. A large one goes out while it comes in.
 	atOnce = 64 << 10
 	// chunkSize is what is read and written at a time of larger ones.
 	chunkSize = 64 << 10
@@ -66,6 +68,7 @@ type part struct {
 	quoted bool
 }
 
+// verbatim is a part that is written as it is.
 func verbatim(b []byte) part { return part{payload: &payload{kept: b}} }
 
 // splice cuts the protocol's answer at the words, puts the data in their place, and says how long it is then: -1 as long
@@ -73,12 +76,12 @@ func verbatim(b []byte) part { return part{payload: &payload{kept: b}} }
 func (x *exchange) splice() (parts []part, length int64) {
 	rest := x.out.Bytes()
 	for {
-		at := bytes.Index(rest, []byte(`"`+x.word))
+		at := bytes.Index(rest, []byte(`"`+x.placeholder))
 		if at < 0 {
 			parts = append(parts, verbatim(rest))
 			return parts, lengthOf(parts)
 		}
-		end := at + 1 + len(x.word)
+		end := at + 1 + len(x.placeholder)
 		closing := end + bytes.IndexByte(rest[end:], '"')
 		slot, _ := strconv.Atoi(string(rest[end+1 : closing])) // keep made it
 		if rest[end] == 'i' {
@@ -96,6 +99,7 @@ func (x *exchange) splice() (parts []part, length int64) {
 	}
 }
 
+// lengthOf is how many bytes parts take; -1 while data of one of them are still to come.
 func lengthOf(parts []part) (length int64) {
 	for _, p := range parts {
 		if p.rest != nil {

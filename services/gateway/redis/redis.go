@@ -1,6 +1,9 @@
 // Package redis is what the gateway uses Redis for: rate limits that all replicas
 // share, and notices of changed API keys. Neither is needed for a right answer: see
 // edge.Fallback and edge.KeyCache.
+//
+// In a cluster all buckets of a call have to be in one place, since one script reads and writes them together: their names
+// have a hash tag of the service that calls (edge.Bucket.Key).
 package redis
 
 import (
@@ -44,10 +47,12 @@ type Redis struct {
 	client redis.Client
 	// notices has more patience: nobody waits for it, and a subscription that breaks makes the gateway forget what it knows.
 	notices redis.Client
-	script  *goredis.Script
-	budget  time.Duration
-	calls   *telemetry.Dependency
-	forget  func() // ends the pool's gauges
+	// script is the GCRA in Lua, so that reading and writing the buckets of a call is one step of Redis'.
+	script *goredis.Script
+	budget time.Duration
+	// calls shows each decision as a call of the dependency redis.
+	calls  *telemetry.Dependency
+	forget func() // ends the pool's gauges
 }
 
 var _ edge.Shared = (*Redis)(nil)
@@ -55,6 +60,7 @@ var _ edge.Shared = (*Redis)(nil)
 // Open prepares a client; it connects when it is first used. The URL is as redis.Open takes it, and so is the error.
 func Open(url string) (*Redis, error) { return open(url, budget) }
 
+// open is Open with another budget, for tests.
 func open(text string, budget time.Duration) (*Redis, error) {
 	// Nothing is sent again: there is no time for it, and a call would be charged twice.
 	client, err := redis.Open(text, redis.Options{Timeout: budget, PoolSize: poolSize})

@@ -65,6 +65,7 @@ func responses(errors []tool.ErrorDoc, status string, ofSuccess object) object {
 	return all
 }
 
+// byStatus groups the codes of an operation by the status that each is answered with: OpenAPI has one response for a status.
 func byStatus(errors []tool.ErrorDoc) map[int][]tool.ErrorDoc {
 	statuses, all := fault.Codes(), map[int][]tool.ErrorDoc{}
 	for _, e := range errors {
@@ -143,6 +144,7 @@ func (o operation) responses() object {
 	return all
 }
 
+// text is an answer of plain text.
 func text(description string) object {
 	return object{"description": description, "content": object{"text/plain": object{"schema": object{"type": "string"}}}}
 }

@@ -46,6 +46,7 @@ func catalogErrors(own ...tool.ErrorDoc) []tool.ErrorDoc {
 	return merged(append(keyErrors(), anyErrors()...), own)
 }
 
+// keyErrors are those of a call that needs an API key.
 func keyErrors() []tool.ErrorDoc {
 	return []tool.ErrorDoc{
 		{Code: fault.AuthMissing, Reason: "No API key was sent."},
@@ -54,6 +55,7 @@ func keyErrors() []tool.ErrorDoc {
 	}
 }
 
+// appErrors are those of a call that needs a ServiceJWT.
 func appErrors() []tool.ErrorDoc {
 	return []tool.ErrorDoc{
 		{Code: fault.AuthMissing, Reason: "No ServiceJWT was sent."},
@@ -72,6 +74,7 @@ func anyErrors() []tool.ErrorDoc {
 	}
 }
 
+// keyTwice are those of a call with an Idempotency-Key.
 func keyTwice() []tool.ErrorDoc {
 	return []tool.ErrorDoc{
 		{Code: fault.Idempotency, Reason: "The Idempotency-Key was used before with another input."},
@@ -79,6 +82,7 @@ func keyTwice() []tool.ErrorDoc {
 	}
 }
 
+// merged is the edge's errors and then an operation's own, which replace those of the same code.
 func merged(edge, own []tool.ErrorDoc) []tool.ErrorDoc {
 	return append(slices.DeleteFunc(edge, func(e tool.ErrorDoc) bool {
 		return slices.ContainsFunc(own, func(o tool.ErrorDoc) bool { return o.Code == e.Code })
@@ -94,6 +98,7 @@ type failure struct {
 	TookMS    int     `json:"took_ms"`
 }
 
+// refusal is the member error of a failure.
 type refusal struct {
 	Code      fault.Code `json:"code"`
 	Message   string     `json:"message"`
@@ -145,10 +150,12 @@ func failures() map[fault.Code]failure {
 	return all
 }
 
+// invalidUser is what is wrong with an X-External-User-Id.
 func invalidUser() tool.ErrorDoc {
 	return tool.ErrorDoc{Code: fault.Validation, Reason: "The header X-External-User-Id has other than 1 to 200 printable characters."}
 }
 
+// noTool is the error of a name that no tool has.
 func noTool() tool.ErrorDoc {
 	return tool.ErrorDoc{Code: fault.NotFound, Reason: "There is no tool of that name; the message names the nearest."}
 }

@@ -34,7 +34,7 @@ type node struct {
 	Pattern, Format      string
 }
 
-// read reads a schema; true and false are schemas too, and say nothing.
+// read reads a schema; true and false are schemas too (JSON Schema 2020-12), and say nothing that a page could show.
 func read(raw json.RawMessage) (n node, err error) {
 	if len(raw) > 0 && raw[0] == '{' {
 		err = json.Unmarshal(raw, &n)
@@ -71,7 +71,7 @@ func fields(raw json.RawMessage, prefix string) ([]field, error) {
 			bounds = append(bounds, inner.bounds()...)
 		}
 		all = append(all, field{Name: prefix + name, Kind: kind, Bounds: strings.Join(bounds, "; "), Default: string(member.Default),
-			Text: told(member.Description, inner.Description), Required: slices.Contains(n.Required, name)})
+			Text: joinTexts(member.Description, inner.Description), Required: slices.Contains(n.Required, name)})
 		more, err := fields(below, path+".")
 		if err != nil {
 			return nil, err
@@ -81,8 +81,8 @@ func fields(raw json.RawMessage, prefix string) ([]field, error) {
 	return all, nil
 }
 
-// told joins what is said of a list and of its entries.
-func told(texts ...string) string {
+// joinTexts joins what is said of a list and of its entries.
+func joinTexts(texts ...string) string {
 	return strings.Join(slices.Compact(slices.DeleteFunc(texts, func(s string) bool { return s == "" })), " ")
 }
 
@@ -118,20 +118,15 @@ func kindOf(t any) string {
 		for _, one := range t {
 			names = append(names, fmt.Sprint(one))
 		}
-		slices.SortFunc(names, func(a, b string) int { // null last
-			switch {
-			case a == "null" && b != "null":
-				return 1
-			case b == "null" && a != "null":
-				return -1
-			}
-			return 0
-		})
+		if i := slices.Index(names, "null"); i >= 0 { // null comes last
+			names = append(slices.Delete(names, i, i+1), "null")
+		}
 		return strings.Join(names, " or ")
 	}
 	return "anything"
 }
 
+// bounds say in words what of the type is allowed: values, range, length, pattern and format.
 func (n node) bounds() (all []string) {
 	if len(n.Enum) > 0 {
 		var values []string

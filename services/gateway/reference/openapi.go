@@ -38,7 +38,8 @@ type document struct {
 	Security     []object `json:"security"`
 	Tags         []object `json:"tags"`
 	Paths        object   `json:"paths"`
-	Components   struct {
+	// Components are the parts that are said once and referred to.
+	Components struct {
 		SecuritySchemes object `json:"securitySchemes"`
 		Parameters      object `json:"parameters"`
 		Headers         object `json:"headers"`
@@ -68,6 +69,7 @@ func (a API) OpenAPI() ([]byte, error) {
 	return json.Marshal(d)
 }
 
+// paths are the operations by path and method, with the catalog and its details in front, which no manifest declares.
 func paths(operations []operation) object {
 	paths := object{"/api/tools": object{"get": listOperation()}, ToolRoot + "{name}/detail": object{"get": detailOperation()}}
 	for _, o := range operations {
@@ -105,6 +107,7 @@ func groupText(group string) string {
 		tool.Control: "Hand it over to people.", tool.Admin: "Menus and pages of the console; Connected Apps and credentials."}[group]
 }
 
+// listOperation describes GET /api/tools.
 func listOperation() object {
 	op := object{"operationId": "list_tools", "summary": "List the tools", "tags": []string{"catalog"},
 		"description": "All tools with their input schemas, and how each is called. allowed says whether this key holds the scope.",
@@ -114,6 +117,7 @@ func listOperation() object {
 	return notModified(op)
 }
 
+// detailOperation describes GET /api/tools/{name}/detail.
 func detailOperation() object {
 	op := object{"operationId": "show_tool", "summary": "Everything about one tool", "tags": []string{"catalog"},
 		"description": "A tool of the catalog with output_schema, errors, limits and executed examples.",
@@ -125,6 +129,7 @@ func detailOperation() object {
 	return notModified(op)
 }
 
+// notModified adds the answer to a request whose If-None-Match holds.
 func notModified(op object) object {
 	op["responses"].(object)["304"] = object{"description": "It is as If-None-Match says.", "headers": headerRefs("ETag", "X-Request-Id")}
 	return op
@@ -175,6 +180,7 @@ func (o operation) openAPI() object {
 	return op
 }
 
+// parameter describes a member of the input that a request has in its path or its query, with the value of the first example.
 func (o operation) parameter(name, in string) object {
 	s := o.input.Properties[name]
 	p := object{"name": name, "in": in, "required": in == "path" || slices.Contains(o.input.Required, name), "schema": s}
@@ -189,6 +195,7 @@ func (o operation) parameter(name, in string) object {
 	return p
 }
 
+// media is a body of one content type.
 func media(schema any, examples object) object {
 	m := object{"schema": schema}
 	if len(examples) > 0 {
@@ -204,8 +211,10 @@ func slug(title string) string {
 	}), "-")
 }
 
+// ref refers to a part of the document that is said once.
 func ref(kind, name string) object { return object{"$ref": "#/components/" + kind + "/" + name} }
 
+// headerRefs refer to headers by their names.
 func headerRefs(names ...string) object {
 	all := object{}
 	for _, name := range names {

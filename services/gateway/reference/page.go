@@ -72,6 +72,7 @@ const servers = `{
 // block is text to copy.
 type block struct{ ID, Title, Code string }
 
+// keyHeaders are those of a call of a tool, for a shell that has the key in HUB_API_KEY.
 func keyHeaders() []string {
 	return []string{`-H "Authorization: Bearer $HUB_API_KEY" -H 'Content-Type: application/json'`}
 }
@@ -85,25 +86,32 @@ type group struct {
 // entry is an operation on the page.
 type entry struct {
 	ID, Name, Method, Path, Summary, Text string
-	Badges                                []web.Badge
-	Input                                 []field
-	Output                                [][]field
-	Errors                                []refused
-	Limits                                []limit
-	Examples                              []example
+	// Badges say what a call has to show, and whether it writes.
+	Badges []web.Badge
+	// Input is a row for each member; Output has a table for each form that the data can have.
+	Input    []field
+	Output   [][]field
+	Errors   []refused
+	Limits   []limit
+	Examples []example
 }
 
 type (
+	// refused is an error that an operation can answer.
 	refused struct {
 		tool.ErrorDoc
 		Status int
 	}
+	// limit is a bound of an operation, by its name in the detail of a tool. The name tells the unit, as in max_bytes.
 	limit struct {
 		Name  string
 		Value int64
 	}
+	// example is a call and its answer, as tests have executed it. ID is its anchor in the page, Curl a command that can be pasted
+	// into a shell.
 	example struct{ ID, Title, Curl, Answer string }
-	code    struct {
+	// code is a row of the table of all errors. Again says whether the same call may succeed later.
+	code struct {
 		Code   fault.Code
 		Status int
 		Again  bool
@@ -191,6 +199,7 @@ func (o operation) badges() []web.Badge {
 	return badges
 }
 
+// statuses are errors with the status that each is answered with, the lowest first.
 func statuses(errors []tool.ErrorDoc) (all []refused) {
 	known := fault.Codes()
 	for _, e := range errors {
@@ -200,6 +209,7 @@ func statuses(errors []tool.ErrorDoc) (all []refused) {
 	return all
 }
 
+// limits are the bounds of an operation by name: those that all have, and its own.
 func limits(s tool.Spec) []limit {
 	known := map[string]int64{"max_body_bytes": s.MaxBody, "timeout_ms": s.TimeoutMS}
 	maps.Copy(known, s.Limits)
@@ -321,6 +331,7 @@ func line(v any) string {
 	return string(b)
 }
 
+// indented is v on several lines, as people read it.
 func indented(v any) string {
 	b, err := PlainJSON(v)
 	var out bytes.Buffer

@@ -1,5 +1,8 @@
 // Package reference describes Hub's API to those who write programs for it: as an OpenAPI document and as a page, both
 // made of what tools and routes declare. It refuses to know any of them by name, and to serve what it makes.
+//
+// Both are made of one list of operations, in which a tool is a route like any other. What is the same for every version of
+// the catalog, such as headers, credentials and the schemas of the envelopes, stands in openapi.base.json.
 package reference
 
 import (
@@ -35,7 +38,8 @@ type operation struct {
 	// for none.
 	path, query []string
 	body        *schema.Schema
-	input       *schema.Schema
+	// input is the whole schema, as it was declared.
+	input *schema.Schema
 }
 
 // operations are the tools, and then the routes by path, of each path those that read first.

@@ -15,7 +15,8 @@ import (
 	"hub.internal/services/gateway/reference"
 )
 
-// Routes adds the routes of the transport to mux.
+// Routes adds the routes of the transport to mux: the call of a tool goes the whole way of the pipeline, the catalog and a detail
+// need a key alone, and the OpenAPI document nothing.
 func Routes(mux *http.ServeMux, g *edge.Gateway) {
 	keys := g.Authenticators[tool.KeyCredential]
 	listing := func(_ context.Context, request any) (any, error) {

@@ -76,6 +76,7 @@ func readRaw(r *remote.Response, route *tool.RouteSpec) (*rawAnswer, error) {
 	return a, nil
 }
 
+// rawContent are the content types that a raw answer may have: text that no browser takes for anything else.
 var rawContent = regexp.MustCompile(`^(text/plain|text/html|application/json)(; ?charset=(utf-8|UTF-8))?$`)
 
 // elsewhere tells whether a Location is an address at another host that a browser may be sent to: with https, or
@@ -88,6 +89,7 @@ func elsewhere(location string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && loopback(u.Hostname())
 }
 
+// loopback tells whether a host is the machine that asks.
 func loopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }
 
 // Write implements edge.Response. It is what others have said, on the host that the console has: no

@@ -1,6 +1,10 @@
 // Package v1 is the transport of the pipeline for the API below /v1: method and path name a route, and its input is made of
 // the path's values with the query or the body. It holds what owners answer to what an answer may be, and refuses to know
 // any route by name.
+//
+// A raw route (tool.RawForm) is for callers that know nothing of Hub's envelope, such as the payment provider's webhook and a
+// browser that comes back from its page: its request is handed over as it came, and its answer is written as it is, once it
+// is certain that no browser takes it for a page of the console.
 package v1
 
 import (
@@ -90,6 +94,7 @@ func (t transport) Read(ctx context.Context, limit int64) ([]byte, error) {
 // input makes the input of a request: of its query, or of its body, and of the values of its path.
 func (t transport) input(ctx context.Context, limit int64) ([]byte, error) {
 	r := t.request
+	// A body of a GET means nothing in HTTP, and caches and proxies may drop it: it is refused, so that nobody relies on it.
 	if t.Route.Reads() {
 		if r.ContentLength != 0 {
 			return nil, schema.Invalid("", "body", "must not be there: a GET takes its input from the query")
@@ -161,6 +166,8 @@ func (t transport) fromQuery(raw string) ([]byte, error) {
 	return b, nil
 }
 
+// queryValue is a parameter of the query as JSON: a list where the schema has one or the parameter is repeated, a number or a
+// boolean where the schema has that and the text is one, and otherwise a text.
 func queryValue(s *schema.Schema, values []string) json.RawMessage {
 	if len(values) != 1 || s != nil && s.Type == "array" {
 		var items *schema.Schema
@@ -183,6 +190,7 @@ func queryValue(s *schema.Schema, values []string) json.RawMessage {
 	return edge.AppendQuote(nil, v)
 }
 
+// integer is the form of a whole number in a query, of at most 19 digits.
 var integer = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,18})$`)
 
 // ownPath tells whether a Location is a path here: of no other host, and nothing that a reader of it may
@@ -222,6 +230,7 @@ type bounded struct {
 	left int64
 }
 
+// Read implements io.Reader. It fails beyond the bound, so that the answer is cut off there.
 func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {

@@ -21,11 +21,13 @@ import (
 )
 
 const (
-	category    = "payments"
+	category = "payments"
+	// The scopes: scopeRead sees orders, scopeWrite makes and cancels them, scopeRefund pays back.
 	scopeRead   = "pay:read"
 	scopeWrite  = "pay:write"
 	scopeRefund = "pay:refund"
 
+	// maxBody bounds the body of a request, in bytes.
 	maxBody = 64 << 10
 	// providerTimeout is the deadline of what calls the provider; others have the default.
 	providerTimeout = 50 * time.Second
@@ -57,6 +59,7 @@ type codeIn struct {
 	Code string `json:"code"`
 }
 
+// What the routes have in common among their errors.
 var (
 	invalid      = tool.ErrorDoc{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."}
 	notFound     = tool.ErrorDoc{Code: fault.NotFound, Reason: "There is no such order of this app and this user."}

@@ -11,8 +11,10 @@ import (
 	"hub.internal/services/payments/credentials"
 )
 
+// credentialsPath is the address of the list of credentials.
 const credentialsPath = "/admin/credentials"
 
+// upToCredentials leads from a credential's page to the list.
 var upToCredentials = web.Link{Text: "Payment credentials", Href: credentialsPath}
 
 // mountCredentials registers the pages about credentials, each with the role that it needs.

@@ -61,6 +61,7 @@ type cancel struct {
 // maxWireAmount is the most that the vendor's 12 digits hold.
 const maxWireAmount = 999_999_999_999
 
+// The forms of what the vendor's answers name, and of Hub's code at the end of a reason.
 var (
 	tidForm     = regexp.MustCompile(`^[0-9A-Za-z_-]{1,30}$`)
 	accountForm = regexp.MustCompile(`^[0-9-]{1,20}$`)

@@ -66,7 +66,7 @@ func (s *Sim) Deposit(orderID string, amount int64, at time.Time, times int) err
 				p.Due, p.BankCode, p.BankName, p.Number, p.Owner = before.Due, before.BankCode, before.BankName, before.Number, before.Owner
 			}
 		}
-		p.Status, p.Amount, p.PaidAt, p.Reversed, p.CancelledAt = paid, amount, at, time.Time{}, time.Time{}
+		p.Status, p.Amount, p.PaidAt, p.CancelledAt = paid, amount, at, time.Time{}
 		if at.IsZero() {
 			p.PaidAt = s.c.Now()
 		}
@@ -81,7 +81,7 @@ func (s *Sim) Reverse(orderID string) error {
 		if p == nil || !p.holdsMoney() {
 			return nil, errNotPaid
 		}
-		p.Status, p.Amount, p.PaidAt, p.Reversed, p.CancelledAt = ready, o.Amount, time.Time{}, s.c.Now(), s.c.Now()
+		p.Status, p.Amount, p.PaidAt, p.CancelledAt = ready, o.Amount, time.Time{}, s.c.Now()
 		return p, nil
 	})
 }

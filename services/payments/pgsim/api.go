@@ -156,7 +156,7 @@ func (s *Sim) checkout(r *http.Request, body []byte) any {
 	now := s.c.Now()
 	o := &order{OrderID: in.OrderID, SessionID: in.SessionID, Method: in.Method, Amount: in.Amount, GoodsName: in.GoodsName,
 		ReturnURL: in.ReturnURL, BuyerName: in.BuyerName, BuyerTel: in.BuyerTel, BuyerEmail: in.BuyerEmail,
-		VBankHolder: in.VBankHolder, ValidHours: 7 * 24, CreatedAt: now, ClosesAt: now.Add(24 * time.Hour)}
+		VBankHolder: in.VBankHolder, ValidHours: 7 * 24, ClosesAt: now.Add(24 * time.Hour)}
 	if in.ValidHours != nil {
 		o.ValidHours = *in.ValidHours
 	}

@@ -46,7 +46,9 @@ type problem struct {
 
 // command is what any action can be told.
 type command struct {
-	OrderID    string    `json:"orderId"`
+	// OrderID names the order; what needs none ignores it.
+	OrderID string `json:"orderId"`
+	// Amount is in won, At when a deposit came, and Times how often its webhook is sent.
 	Amount     int64     `json:"amount"`
 	At         time.Time `json:"at"`
 	Times      int       `json:"times"`

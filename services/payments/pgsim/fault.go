@@ -11,6 +11,7 @@ import (
 )
 
 // The kinds of fault. Drop and Reorder are for webhooks, WebhookFirst is for issue and cancel.
+// What arrives of a call or a webhook after each of them is said beside it.
 const (
 	TimeoutBefore = "timeout-before" // the connection breaks, and nothing was done
 	TimeoutAfter  = "timeout-after"  // it was done, and then the connection breaks

@@ -55,7 +55,8 @@ func DefaultRetries() []time.Duration {
 }
 
 // Sim is a simulator: an http.Handler with its own truth. Close it. One lock guards everything: calls are short, and what is told
-// of them is sent by a goroutine of its own.
+// of them is sent by a goroutine of its own, which Close stops. What it knows of orders is in memory; with Config.State a
+// journal of it is on disk, too.
 type Sim struct {
 	c      Config
 	mux    *http.ServeMux

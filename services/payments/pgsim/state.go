@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// The statuses of the wire.
+// The statuses of the wire. A payment is kept as ready, paid, failed or cancelled; partialCancelled and expired are told of it, as its
+// cancels and its due date say.
 const (
 	ready            = "ready"
 	paid             = "paid"
@@ -17,22 +18,23 @@ const (
 )
 
 const (
+	// The pay methods of the wire.
 	methodCard  = "card"
 	methodVBank = "vbank"
 )
 
 // order is a checkout and the payments that were made for it.
 type order struct {
-	OrderID, SessionID           string
-	Method                       string
-	Amount, TaxFreeAmt           int64
-	GoodsName, ReturnURL         string
-	BuyerName, BuyerTel          string
-	BuyerEmail                   string
-	VBankHolder                  string
-	ValidHours                   int
-	CreatedAt, ClosesAt, Expired time.Time
-	Payments                     []*payment
+	OrderID, SessionID   string
+	Method               string
+	Amount, TaxFreeAmt   int64
+	GoodsName, ReturnURL string
+	BuyerName, BuyerTel  string
+	BuyerEmail           string
+	VBankHolder          string
+	ValidHours           int
+	ClosesAt, Expired    time.Time
+	Payments             []*payment
 }
 
 // payment is one attempt to pay an order. Status is ready, paid, failed or cancelled; the others are told of these.
@@ -41,7 +43,7 @@ type payment struct {
 	Status                            string
 	Amount                            int64
 	CreatedAt, PaidAt                 time.Time
-	FailedAt, CancelledAt, Reversed   time.Time
+	FailedAt, CancelledAt             time.Time
 	Due                               time.Time
 	BankCode, BankName, Number, Owner string
 	Cancels                           []*cancel

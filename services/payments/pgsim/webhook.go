@@ -42,6 +42,7 @@ type Webhook struct {
 }
 
 const (
+	// hookTimeout bounds one delivery, as the vendor does.
 	hookTimeout = 10 * time.Second
 	// hooksAtOnce bounds how many are delivered at a time.
 	hooksAtOnce = 32

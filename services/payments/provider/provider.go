@@ -227,6 +227,7 @@ type RefundAccount struct {
 	Holder        string `json:"holder"`
 }
 
+// The forms of a bank's code and of an account's number.
 var (
 	bankCode      = regexp.MustCompile(`^[0-9]{3}$`)
 	accountNumber = regexp.MustCompile(`^[0-9]{1,16}$`)

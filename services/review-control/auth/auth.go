@@ -37,6 +37,7 @@ type Keys struct {
 	until time.Time
 }
 
+// known is a name that auth has said, until when it is good; an empty name is a key that auth does not know.
 type known struct {
 	name  string
 	until time.Time
@@ -49,19 +50,23 @@ func New(client *remote.Client, now func() time.Time) *Keys {
 	return &Keys{client: client, now: now, known: map[string]known{}}
 }
 
+// namesRequest asks for the names of at most 100 keys.
 type namesRequest struct {
 	IDs []string `json:"ids"`
 }
 
+// namesResponse has the names by id; keys without one are absent.
 type namesResponse struct {
 	Names map[string]string `json:"names"`
 }
 
+// names asks auth. It may be repeated, since it changes nothing.
 var names = remote.Operation[namesRequest, namesResponse]{Path: "/internal/apikeys/names", Repeatable: true}
 
 // Contracts are what this client takes for granted of auth.
 func Contracts() []remote.Contract { return []remote.Contract{names.Contract()} }
 
+// errPause is the error while auth is left alone: a page that lists drafts must not wait for it again and again.
 var errPause = errors.New("auth has not answered a moment ago")
 
 // Names implements reviewcontrol.Keys. What is known is answered beside an error, too.

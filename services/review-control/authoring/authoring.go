@@ -1,5 +1,8 @@
 // Package authoring is review-control's client of the authoring service, the keeper of drafts. It
 // refuses to judge what that says: it only holds it to the form that was agreed.
+//
+// Its types are its own, and not authoring's: they hold the members that review-control reads, so that each of the two services
+// can be released without the other. A contract test holds them to what authoring answers.
 package authoring
 
 import (
@@ -168,6 +171,7 @@ type (
 	nothing struct{}
 )
 
+// text is a text that may be null on the wire.
 func text(s *string) string {
 	if s == nil {
 		return ""
@@ -175,6 +179,8 @@ func text(s *string) string {
 	return *s
 }
 
+// draft is the draft as the domain has it. An id that is none is an error of authoring's, and nothing that a caller could
+// mend.
 func (d draftSummary) draft() (reviewcontrol.Draft, error) {
 	id, ok := schema.ParseID(d.ID)
 	if !ok {
@@ -192,6 +198,7 @@ func (d draftSummary) draft() (reviewcontrol.Draft, error) {
 	}, nil
 }
 
+// target is the recipient as the domain has it, with nothing decided.
 func (t recipient) target() reviewcontrol.Target {
 	return reviewcontrol.Target{
 		Index: t.Index, ExternalID: t.ExternalID, ToEmail: t.ToEmail, ToName: t.ToName,
@@ -199,6 +206,7 @@ func (t recipient) target() reviewcontrol.Target {
 	}
 }
 
+// mail is what authoring has for the target.
 func (t targetResponse) mail() reviewcontrol.Mail {
 	return reviewcontrol.Mail{Subject: t.Subject, Body: t.Body, HTML: t.HTML,
 		SubjectTemplate: text(t.SubjectTemplate), BodyTemplate: text(t.BodyTemplate), Context: some(t.Context), Snapshot: some(t.Snapshot)}

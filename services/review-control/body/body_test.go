@@ -244,7 +244,7 @@ func TestSize(t *testing.T) {
 		"padding": strings.Repeat(`<div style="padding:0 60px">`, 4) + "a",
 		"borders": strings.Repeat(`<div style="border:20px solid #ccc">`, 11) + "a",
 	} {
-		if got := size(text); got.Width <= Desk {
+		if got := size(text); got.Width <= PreviewWidth {
 			t.Errorf("%s takes %v, and is too wide", name, got)
 		}
 	}
@@ -263,7 +263,7 @@ func TestOrdinaryTablesFit(t *testing.T) {
 				row := "<tr>" + strings.Repeat(cell+"A price of 12,000 won</td>", columns) + "</tr>"
 				_, _, v := read(`<table width="100%" cellpadding="0" cellspacing="0"><tr><td style="padding:24px"><h1>Prices</h1><table` +
 					attributes + `>` + strings.Repeat(row, columns) + `</table></td></tr></table>`)
-				if v.Size.Width > Desk {
+				if v.Size.Width > PreviewWidth {
 					t.Errorf("%d columns of %s in a table%s take %v", columns, cell, attributes, v.Size)
 				}
 			}

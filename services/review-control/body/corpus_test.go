@@ -74,7 +74,7 @@ func TestUsualMailsStay(t *testing.T) {
 		if bare, _ := markup.Text(text); strings.Contains(bare, ">text<") && !strings.Contains(v.Text, "text") {
 			t.Errorf("%s: of %s is left %s", name, text, clean)
 		}
-		if v.Flagged() || v.Size.Width > Desk {
+		if v.Flagged() || v.Size.Width > PreviewWidth {
 			t.Errorf("%s: %+v is told of %s", name, v, clean)
 		}
 		harmless(t, name, text)

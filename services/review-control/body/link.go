@@ -73,6 +73,7 @@ func authority(scheme, text string) address {
 	return address{scheme: scheme, user: unescape(user), host: canonical(host)}
 }
 
+// cutLast cuts s at the last sep; without one all of it is before.
 func cutLast(s, sep string) (before, after string, found bool) {
 	if i := strings.LastIndex(s, sep); i >= 0 {
 		return s[:i], s[i+len(sep):], true
@@ -80,6 +81,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
+// unescape resolves the percent-escapes of a text; one with a broken escape stays as it is, as in browsers.
 func unescape(s string) string {
 	if plain, err := url.PathUnescape(s); err == nil {
 		return plain
@@ -117,6 +119,7 @@ func usual(host string) bool {
 	return !strings.Contains(host, "--") && (last == "" || last[0] < '0' || last[0] > '9')
 }
 
+// lookup maps a name to ASCII as browsers do (UTS 46, non-transitional).
 var lookup = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false))
 
 // numericHost reads 127.1, 0x7f000001 and the like.
@@ -324,4 +327,5 @@ func trimAddress(href string) string {
 	}
 }
 
+// alphanumeric tells small letters and digits: words are in lower case here.
 func alphanumeric(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }

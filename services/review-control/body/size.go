@@ -12,15 +12,15 @@ import (
 	"hub.internal/pkg/markup/prose"
 )
 
-// Desk is the width in CSS pixels that a mail has on the page at least, in a window that shows it beside the list of mails.
-const Desk = 440
+// PreviewWidth is the width in CSS pixels that a mail has on the page at least, in a window that shows it beside the list of mails.
+const PreviewWidth = 440
 
 // Size is what a body needs of a window, in CSS pixels. It is no layout: a browser that runs scripts measures the mail
 // itself, and what is here says before that, and to browsers without scripts, what a person has to look at with care.
 type Size struct {
 	// Width is the least one at which words can be read: paddings, borders and columns add up, and words break anywhere.
 	Width int
-	// Height is about what the body takes at the width of Desk.
+	// Height is about what the body takes at the width of PreviewWidth.
 	Height int
 }
 
@@ -42,7 +42,7 @@ const longestMail = 2400
 
 // IsLarge tells that a mail is longer than three screens, or wider than it is shown on a desk: part of it is out of view
 // until somebody scrolls.
-func (s Size) IsLarge() bool { return s.Width > Desk || s.Height > longestMail }
+func (s Size) IsLarge() bool { return s.Width > PreviewWidth || s.Height > longestMail }
 
 // setting is how a part of a body is set: its font's size and line height, the width that it has, and what its table
 // puts around each cell.
@@ -56,7 +56,7 @@ const leastColumn = 3
 
 // sizeOf is that of a whole body in its document.
 func sizeOf(root *html.Node, pre bool) Size {
-	w, h := extent(root, setting{size: pageFontSize, line: pageLineHeight, width: Desk - 2*pageMargin, pre: pre})
+	w, h := extent(root, setting{size: pageFontSize, line: pageLineHeight, width: PreviewWidth - 2*pageMargin, pre: pre})
 	return Size{int(w + 2*pageMargin), int(h + 2*pageMargin)}
 }
 

@@ -13,9 +13,9 @@ import (
 
 // reader gathers a view.
 type reader struct {
-	view View
-	seen map[[2]string]bool
-	told []*remark
+	view    View
+	seen    map[[2]string]bool
+	remarks []*remark
 	// running tells that no other text came after the last one that is told of.
 	running bool
 	// words tells that there is text that can be read, outside of pictures.
@@ -33,19 +33,19 @@ type remark struct {
 
 // tell tells of a text. What goes on where the last ended belongs to it.
 func (r *reader) tell(text, reason string) {
-	if last := len(r.told) - 1; r.running && last >= 0 && r.told[last].reason == reason {
-		r.told[last].text.WriteString(" " + text)
+	if last := len(r.remarks) - 1; r.running && last >= 0 && r.remarks[last].reason == reason {
+		r.remarks[last].text.WriteString(" " + text)
 		return
 	}
 	c := &remark{reason: reason}
 	c.text.WriteString(text)
-	r.told, r.running = append(r.told, c), true
+	r.remarks, r.running = append(r.remarks, c), true
 }
 
 // report lists what is told, each once.
 func (r *reader) report() {
 	seen := map[Warning]bool{}
-	for _, c := range r.told {
+	for _, c := range r.remarks {
 		t := Warning{fold(c.text.String()), c.reason}
 		if !seen[t] {
 			seen[t] = true
@@ -103,6 +103,7 @@ func (r *reader) Leave(n *html.Node) {
 	}
 }
 
+// look is how text appears in the element that is being read.
 func (r *reader) look() look { return r.looks[len(r.looks)-1] }
 
 // Text implements prose.Visitor.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"net/url"
 
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
@@ -12,10 +13,12 @@ func (c *Console) cancellation(w http.ResponseWriter, r *http.Request, _ reviewc
 	return c.renderCancellation(w, r, id, 0, cancelNote())
 }
 
+// cancelNote asks why, which nobody has to say.
 func cancelNote() web.Field {
 	return web.Field{Name: "note", Label: "Why", MaxLength: reviewcontrol.MaxNote, Autocomplete: "off", Hint: "It is kept in the audit log."}
 }
 
+// renderCancellation asks with the note as it was typed. A draft that is too late to cancel leads back to its page.
 func (c *Console) renderCancellation(w http.ResponseWriter, r *http.Request, id reviewcontrol.ID, status int, note web.Field) error {
 	d, err := c.service.Draft(r.Context(), id)
 	if err != nil {
@@ -59,24 +62,13 @@ func cancelled(d reviewcontrol.Draft) []web.Fact {
 	}
 }
 
-func (c *Console) cancel(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+// cancel cancels a draft, with the note that was typed.
+func (c *Console) cancel(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID, form url.Values) error {
 	note := cancelNote()
 	note.Value = form.Get("note")
-	err = c.service.Cancel(r.Context(), by, id, note.Value)
+	err := c.service.Cancel(r.Context(), by, id, note.Value)
 	if _, marked := web.Mark(err, &note); marked && note.Error != "" {
 		return c.renderCancellation(w, r, id, http.StatusUnprocessableEntity, note)
 	}
-	switch {
-	case err == nil:
-		web.Done(w, r, "The draft is cancelled. Nothing of it is sent.")
-	case answerable(err):
-		web.Wrong(w, r, sentence(err))
-	default:
-		return err
-	}
-	return web.Go(w, r, "/drafts/"+id.String())
+	return answer(w, r, "/drafts/"+id.String(), "The draft is cancelled. Nothing of it is sent.", err)
 }

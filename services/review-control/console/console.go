@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"hub.internal/pkg/caller"
@@ -23,8 +24,8 @@ import (
 //go:embed pages/*.html assets
 var files embed.FS
 
-// Console is review-control's pages: drafts for reviewers, the suppression list for
-// administrators, and the page on which a recipient unsubscribes.
+// Console is review-control's pages. It holds no state: what a page shows is read for each request, and what a form is about
+// stands in the form.
 type Console struct {
 	service    *reviewcontrol.Service
 	suppressed *suppression.List
@@ -63,25 +64,25 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "GET /drafts/{id}/progress", web.Role(reviewer), onDraft(c.progress))
 	c.site.Handle(mux, "GET /drafts/{id}/inspection", web.Role(reviewer), onDraft(c.inspection))
 	c.site.Handle(mux, "POST /drafts/{id}/here", web.Role(reviewer), onDraft(c.here))
-	c.site.Handle(mux, "POST /drafts/{id}/decide", web.Role(reviewer), onDraft(c.decide))
-	c.site.Handle(mux, "POST /drafts/{id}/approve-shown", web.Role(reviewer), onDraft(c.approveShown))
-	c.site.Handle(mux, "POST /drafts/{id}/undo", web.Role(reviewer), onDraft(c.undo))
+	c.site.Handle(mux, "POST /drafts/{id}/decide", web.Role(reviewer), draftForm(c.decide))
+	c.site.Handle(mux, "POST /drafts/{id}/approve-shown", web.Role(reviewer), draftForm(c.approveShown))
+	c.site.Handle(mux, "POST /drafts/{id}/undo", web.Role(reviewer), draftForm(c.undo))
 	c.site.Handle(mux, "GET /drafts/{id}/cancel", web.Role(reviewer), onDraft(c.cancellation))
-	c.site.Handle(mux, "POST /drafts/{id}/cancel", web.Role(reviewer), onDraft(c.cancel))
+	c.site.Handle(mux, "POST /drafts/{id}/cancel", web.Role(reviewer), draftForm(c.cancel))
 	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}", web.Role(reviewer), onDraft(c.target))
 	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}/preview", web.Role(reviewer), framed(onDraft(c.preview)))
 	c.site.Handle(mux, "GET /drafts/{id}/variants/{n}", web.Role(reviewer), onDraft(c.variant))
-	c.site.Handle(mux, "POST /drafts/{id}/variants/{n}/approve", web.Role(reviewer), onDraft(c.approveVariant))
-	c.site.Handle(mux, "GET /admin/suppressions", web.Role(admin), by(c.suppressions))
-	c.site.Handle(mux, "POST /admin/suppressions", web.Role(admin), by(c.suppress))
-	c.site.Handle(mux, "GET /admin/suppressions/remove", web.Role(admin), by(c.removal))
-	c.site.Handle(mux, "POST /admin/suppressions/remove", web.Role(admin), by(c.unsuppress))
-	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", web.Role(admin), suppression.MaxImport+formOverhead, by(c.startImport))
+	c.site.Handle(mux, "POST /drafts/{id}/variants/{n}/approve", web.Role(reviewer), draftForm(c.approveVariant))
+	c.site.Handle(mux, "GET /admin/suppressions", web.Role(admin), c.suppressions)
+	c.site.Handle(mux, "POST /admin/suppressions", web.Role(admin), web.Posted(c.suppress))
+	c.site.Handle(mux, "GET /admin/suppressions/remove", web.Role(admin), c.removal)
+	c.site.Handle(mux, "POST /admin/suppressions/remove", web.Role(admin), web.Posted(c.unsuppress))
+	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", web.Role(admin), suppression.MaxImport+formOverhead, c.startImport)
 	// Where a refused import leaves the browser, for whoever opens that address again.
 	c.site.Handle(mux, "GET /admin/suppressions/imports", web.Role(admin), func(w http.ResponseWriter, r *http.Request) error {
 		return web.Go(w, r, "/admin/suppressions")
 	})
-	c.site.Handle(mux, "GET /admin/suppressions/imports/{id}", web.Role(admin), by(c.importPage))
+	c.site.Handle(mux, "GET /admin/suppressions/imports/{id}", web.Role(admin), c.importPage)
 	c.site.Handle(mux, "GET /unsubscribe/{token}", web.Anybody, c.unsubscribePage)
 	c.site.Handle(mux, "POST /unsubscribe/{token}", web.Anybody, c.unsubscribe)
 }
@@ -103,6 +104,30 @@ func onDraft(h func(w http.ResponseWriter, r *http.Request, by reviewcontrol.Rev
 		}
 		return h(w, r, who, id)
 	})
+}
+
+// draftForm is a form of the page of one draft.
+func draftForm(h func(http.ResponseWriter, *http.Request, reviewcontrol.Reviewer, reviewcontrol.ID, url.Values) error) web.Handler {
+	return onDraft(func(w http.ResponseWriter, r *http.Request, who reviewcontrol.Reviewer, id reviewcontrol.ID) error {
+		form, err := web.Form(r)
+		if err != nil {
+			return err
+		}
+		return h(w, r, who, id, form)
+	})
+}
+
+// answer goes to a page and says there what was done, or why it was not. An error that is not the person's to deal with is returned.
+func answer(w http.ResponseWriter, r *http.Request, path, done string, err error) error {
+	switch {
+	case err == nil:
+		web.Done(w, r, done)
+	case answerable(err):
+		web.Wrong(w, r, sentence(err))
+	default:
+		return err
+	}
+	return web.Go(w, r, path)
 }
 
 const (

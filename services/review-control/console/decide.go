@@ -16,11 +16,7 @@ import (
 )
 
 // decide takes a decision on one target.
-func (c *Console) decide(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+func (c *Console) decide(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID, form url.Values) error {
 	shown, err := shownOf(id, form.Get("target"))
 	if err != nil {
 		return err
@@ -33,6 +29,7 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request, by reviewcontro
 	if err != nil {
 		return c.refuse(w, r, by, id, q, shown.Index, judgement, err)
 	}
+	// The last decision ends the review: what the whole page says is another thing then, and not the list's next mail.
 	if review.Status != reviewcontrol.InReview {
 		web.Done(w, r, ended(review))
 		if partial(r) { // all of the page is another one
@@ -129,11 +126,9 @@ func sentence(err error) string {
 	return fault.From(err).Message
 }
 
-func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+// approveShown approves all mails that a page has shown in full, and that have no flag.
+func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID,
+	form url.Values) error {
 	shown, err := shownIn(id, form)
 	if err != nil {
 		return err
@@ -146,15 +141,7 @@ func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by review
 		return web.Go(w, r, to)
 	}
 	n, review, err := c.service.ApproveShown(r.Context(), by, id, shown)
-	switch {
-	case err == nil:
-		web.Done(w, r, together(n, review))
-	case answerable(err):
-		web.Wrong(w, r, sentence(err))
-	default:
-		return err
-	}
-	return web.Go(w, r, to)
+	return answer(w, r, to, together(n, review), err)
 }
 
 // undo is what a reviewer could undo now.
@@ -184,24 +171,13 @@ func (c *Console) undoable(ctx context.Context, by reviewcontrol.Reviewer, d rev
 }
 
 // undo takes back what was decided in one action.
-func (c *Console) undo(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+func (c *Console) undo(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID, form url.Values) error {
 	back, _ := url.ParseQuery(form.Get("back")) // what cannot be read is the whole draft
 	action, _ := strconv.Atoi(form.Get("action"))
 	n, _, err := c.service.Undo(r.Context(), by, id, action)
-	switch {
-	case err == nil:
-		web.Done(w, r, "Undone: "+web.Plural(n, "mail is as it was before.", "mails are as they were before."))
-	case answerable(err):
-		web.Wrong(w, r, sentence(err))
-	default:
-		return err
+	to := queryOf(back).page(id)
+	if variant, err := strconv.Atoi(form.Get("variant")); err == nil && variant > 0 {
+		to = variantAt(id, variant, afterOf(form.Get("after")))
 	}
-	if n, err := strconv.Atoi(form.Get("variant")); err == nil && n > 0 {
-		return web.Go(w, r, variantAt(id, n, afterOf(form.Get("after"))))
-	}
-	return web.Go(w, r, queryOf(back).page(id))
+	return answer(w, r, to, "Undone: "+web.Plural(n, "mail is as it was before.", "mails are as they were before."), err)
 }

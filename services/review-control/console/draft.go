@@ -18,7 +18,8 @@ import (
 // where the address does not say where the list begins.
 const targetsOnPage, rowsAbove = 50, 5
 
-// draftPage is a draft with the list of its targets and one of them.
+// draftPage is a draft with the list of its targets and one of them. It works without scripts: each filter, target and page of
+// the list is an address, and scripts only save the loading of a whole page.
 type draftPage struct {
 	Draft reviewcontrol.Draft
 	// From is whom recipients see the mails come from.
@@ -98,10 +99,12 @@ func (p draftPage) InspectionHref() string {
 	return withQuery(fmt.Sprintf("/drafts/%s/inspection", p.Draft.ID), v)
 }
 
+// draft shows a draft at the first target that is left to decide.
 func (c *Console) draft(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
 	return c.renderDraft(w, r, by, id, queryOf(r.URL.Query()), -1, 0, noRefusal)
 }
 
+// target shows a draft at the target that the address names.
 func (c *Console) target(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
 	index, err := pathIndex(id, r.PathValue("index"))
 	if err != nil {

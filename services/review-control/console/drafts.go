@@ -27,6 +27,7 @@ type draftsQuery struct {
 	After  reviewcontrol.ID
 }
 
+// draftsQueryOf reads the address of the list. A status that is none shows what waits for the reader.
 func draftsQueryOf(v url.Values) draftsQuery {
 	q := draftsQuery{Show: v.Get("status"), Search: strings.TrimSpace(v.Get("q"))}
 	if q.Show != anyStatus && !slices.Contains(reviewcontrol.Statuses(), reviewcontrol.Status(q.Show)) {
@@ -57,6 +58,7 @@ func (q draftsQuery) first() draftsQuery {
 	return q
 }
 
+// filter is the query as the Service takes it.
 func (q draftsQuery) filter(by reviewcontrol.Reviewer) reviewcontrol.DraftFilter {
 	f := reviewcontrol.DraftFilter{Waiting: q.Show == "", For: by, Search: q.Search, After: q.After, Limit: draftsOnPage}
 	if q.Show != "" && q.Show != anyStatus {
@@ -65,6 +67,7 @@ func (q draftsQuery) filter(by reviewcontrol.Reviewer) reviewcontrol.DraftFilter
 	return f
 }
 
+// draftsPage is a page of the list of drafts.
 type draftsPage struct {
 	Query   draftsQuery
 	Drafts  []draftRow
@@ -79,6 +82,7 @@ type draftsPage struct {
 // emptyList says why a list has nothing, and what to do.
 type emptyList struct{ Title, Text, Href, Action string }
 
+// draftRow is a draft in the list.
 type draftRow struct {
 	reviewcontrol.ListedDraft
 	Bar web.Bar
@@ -90,6 +94,7 @@ type draftRow struct {
 	Here           string
 }
 
+// drafts lists drafts: without a filter those that wait for who is signed in, the longest waiting first.
 func (c *Console) drafts(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer) error {
 	q := draftsQueryOf(r.URL.Query())
 	page, err := c.service.Drafts(r.Context(), q.filter(by))
@@ -187,6 +192,7 @@ func wayOn(show string) (title, text, instead, action string) {
 		anyStatus, "Show all drafts"
 }
 
+// matches says how many drafts a search finds.
 func matches(n int) string {
 	if n == 1 {
 		return "1 draft matches"

@@ -88,6 +88,7 @@ func shownCookie(r *http.Request, hash string) *http.Cookie {
 	return c
 }
 
+// openedBy reads the cookie for a draft and the user of the request; one of another draft or user counts for nothing.
 func openedBy(r *http.Request, draft reviewcontrol.ID) opened {
 	u, _ := web.UserOf(r.Context())
 	whose := draft.String() + "-" + u.ID // the next person at this browser has opened nothing
@@ -98,8 +99,11 @@ func openedBy(r *http.Request, draft reviewcontrol.ID) opened {
 	return opened{whose, parts[1:min(len(parts), 1+maxOpened)]}
 }
 
+// openedEntry names a target and its content in the cookie: 12 hexadecimal digits of the hash are enough to tell contents of
+// one target apart.
 func openedEntry(index int, hash string) string { return fmt.Sprintf("%d-%.12s", index, hash) }
 
+// has tells whether the target was opened with this very content.
 func (o opened) has(index int, hash string) bool {
 	return slices.Contains(o.list, openedEntry(index, hash))
 }

@@ -77,6 +77,7 @@ var deliveryStates = []reviewcontrol.DeliveryState{
 	reviewcontrol.Changed, reviewcontrol.Suppressed, reviewcontrol.Unknown,
 }
 
+// values are the query of an address, without what is empty.
 func (q targetQuery) values() url.Values {
 	v := url.Values{}
 	for name, text := range map[string]string{

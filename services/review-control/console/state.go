@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -11,51 +12,36 @@ import (
 	"hub.internal/services/review-control/triage"
 )
 
-// state is the badge of whatever has one.
+// state is the badge of whatever has one; "Unknown" for what the table does not have, such as a state of a later release.
 func state(of any) web.Badge {
-	switch of {
-	case reviewcontrol.Drafted:
-		return web.Badge{Kind: "", Text: "Draft"}
-	case reviewcontrol.InReview:
-		return web.Badge{Kind: "info", Text: "In review"}
-	case reviewcontrol.Approved:
-		return web.Badge{Kind: "good", Text: "Approved"}
-	case reviewcontrol.Rejected:
-		return web.Badge{Kind: "bad", Text: "Rejected"}
-	case reviewcontrol.Sent:
-		return web.Badge{Kind: "good", Text: "Sent"}
-	case reviewcontrol.Cancelled:
-		return web.Badge{Kind: "", Text: "Cancelled"}
-	case reviewcontrol.Pending:
-		return web.Badge{Kind: "", Text: "To decide"}
-	case reviewcontrol.Approve:
-		return web.Badge{Kind: "good", Text: "Approved"}
-	case reviewcontrol.Reject:
-		return web.Badge{Kind: "bad", Text: "Rejected"}
-	case reviewcontrol.NotDue:
-		return web.Badge{Kind: "", Text: "Not sent"}
-	case reviewcontrol.Queued:
-		return web.Badge{Kind: "info", Text: "Waiting to be sent"}
-	case reviewcontrol.Sending:
-		return web.Badge{Kind: "info", Text: "Being sent"}
-	case reviewcontrol.Delivered:
-		return web.Badge{Kind: "good", Text: "Sent"}
-	case reviewcontrol.Failed:
-		return web.Badge{Kind: "bad", Text: "Failed"}
-	case reviewcontrol.Changed:
-		return web.Badge{Kind: "bad", Text: "Not sent: content changed"}
-	case reviewcontrol.Suppressed:
-		return web.Badge{Kind: "warn", Text: "Suppressed"}
-	case reviewcontrol.Unknown:
-		return web.Badge{Kind: "warn", Text: "Unknown"}
-	case suppression.ImportWaiting:
-		return web.Badge{Kind: "", Text: "Waiting"}
-	case suppression.ImportRunning:
-		return web.Badge{Kind: "info", Text: "Running"}
-	case suppression.ImportDone:
-		return web.Badge{Kind: "good", Text: "Done"}
+	if badge, known := stateBadges[of]; known {
+		return badge
 	}
-	return web.Badge{Kind: "", Text: "Unknown"}
+	return web.Badge{Text: "Unknown"}
+}
+
+// stateBadges has the word and the colour of each status of a draft, choice about a mail, state of a delivery and status of an import.
+var stateBadges = map[any]web.Badge{
+	reviewcontrol.Drafted:     {Text: "Draft"},
+	reviewcontrol.InReview:    {Kind: "info", Text: "In review"},
+	reviewcontrol.Approved:    {Kind: "good", Text: "Approved"},
+	reviewcontrol.Rejected:    {Kind: "bad", Text: "Rejected"},
+	reviewcontrol.Sent:        {Kind: "good", Text: "Sent"},
+	reviewcontrol.Cancelled:   {Text: "Cancelled"},
+	reviewcontrol.Pending:     {Text: "To decide"},
+	reviewcontrol.Approve:     {Kind: "good", Text: "Approved"},
+	reviewcontrol.Reject:      {Kind: "bad", Text: "Rejected"},
+	reviewcontrol.NotDue:      {Text: "Not sent"},
+	reviewcontrol.Queued:      {Kind: "info", Text: "Waiting to be sent"},
+	reviewcontrol.Sending:     {Kind: "info", Text: "Being sent"},
+	reviewcontrol.Delivered:   {Kind: "good", Text: "Sent"},
+	reviewcontrol.Failed:      {Kind: "bad", Text: "Failed"},
+	reviewcontrol.Changed:     {Kind: "bad", Text: "Not sent: content changed"},
+	reviewcontrol.Suppressed:  {Kind: "warn", Text: "Suppressed"},
+	reviewcontrol.Unknown:     {Kind: "warn", Text: "Unknown"},
+	suppression.ImportWaiting: {Text: "Waiting"},
+	suppression.ImportRunning: {Kind: "info", Text: "Running"},
+	suppression.ImportDone:    {Kind: "good", Text: "Done"},
 }
 
 // flagged is a flag as people see it.
@@ -96,22 +82,17 @@ func reasons() []web.Option {
 	return list
 }
 
-func reasonText(r reviewcontrol.Reason) string {
-	switch r {
-	case reviewcontrol.WrongRecipient:
-		return "Wrong person or company"
-	case reviewcontrol.WrongContent:
-		return "Wrong or untrue content"
-	case reviewcontrol.WrongTone:
-		return "Tone or language"
-	case reviewcontrol.WrongTime:
-		return "Not now"
-	case reviewcontrol.AlreadyAsked:
-		return "Asked already"
-	case reviewcontrol.OtherReason:
-		return "Another reason"
-	}
-	return string(r)
+// reasonText is a reason in words; one of a later release is shown as it is.
+func reasonText(r reviewcontrol.Reason) string { return cmp.Or(reasonTexts[r], string(r)) }
+
+// reasonTexts has the words for each reason to reject a mail.
+var reasonTexts = map[reviewcontrol.Reason]string{
+	reviewcontrol.WrongRecipient: "Wrong person or company",
+	reviewcontrol.WrongContent:   "Wrong or untrue content",
+	reviewcontrol.WrongTone:      "Tone or language",
+	reviewcontrol.WrongTime:      "Not now",
+	reviewcontrol.AlreadyAsked:   "Asked already",
+	reviewcontrol.OtherReason:    "Another reason",
 }
 
 // bars are what is done of a draft: its review, and the sending of what was approved.
@@ -123,6 +104,7 @@ type bars struct {
 	Delivers bool
 }
 
+// barsOf are the bars of a draft with these counts.
 func barsOf(status reviewcontrol.Status, c reviewcontrol.Counts) bars {
 	n := web.Number
 	return bars{
@@ -159,4 +141,5 @@ func (b bars) Last() string {
 // instant is a time as scripts read it, clock as people do.
 func instant(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
+// clock is a time of the day in UTC.
 func clock(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }

@@ -10,7 +10,6 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
-	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/suppression"
 )
 
@@ -19,6 +18,7 @@ const (
 	maxEmail      = 254
 )
 
+// suppressionsPage is the list with its two forms: one address, or a file of them.
 type suppressionsPage struct {
 	List                []suppression.Entry
 	Search              string
@@ -44,12 +44,14 @@ func (p *suppressionsPage) forms() {
 	}
 }
 
-func (c *Console) suppressions(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer) error {
+// suppressions shows the list.
+func (c *Console) suppressions(w http.ResponseWriter, r *http.Request) error {
 	var p suppressionsPage
 	p.forms()
 	return c.renderSuppressions(w, r, 0, p)
 }
 
+// renderSuppressions shows the list with the forms as they were filled in, and the newest imports.
 func (c *Console) renderSuppressions(w http.ResponseWriter, r *http.Request, status int, p suppressionsPage) error {
 	q := r.URL.Query()
 	p.Search = text.Head(text.Storable(strings.TrimSpace(q.Get("q"))), maxEmail)
@@ -88,16 +90,13 @@ func (c *Console) renderSuppressions(w http.ResponseWriter, r *http.Request, sta
 	})
 }
 
-func (c *Console) suppress(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+// suppress puts an address on the list. One that is there already is no error: what was asked for holds.
+func (c *Console) suppress(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	email := strings.TrimSpace(form.Get("email"))
 	var p suppressionsPage
 	p.forms()
 	p.Email.Value, p.Reason.Value = form.Get("email"), form.Get("reason")
-	added, err := c.suppressed.Add(r.Context(), by.Email, email, p.Reason.Value)
+	added, err := c.suppressed.Add(r.Context(), emailOf(r), email, p.Reason.Value)
 	if rest, marked := web.Mark(err, &p.Email, &p.Reason); marked {
 		p.Problem = rest
 		return c.renderSuppressions(w, r, http.StatusUnprocessableEntity, p)
@@ -114,10 +113,11 @@ func (c *Console) suppress(w http.ResponseWriter, r *http.Request, by reviewcont
 }
 
 // removal is the page on which an administrator says why an address leaves the list.
-func (c *Console) removal(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer) error {
+func (c *Console) removal(w http.ResponseWriter, r *http.Request) error {
 	return c.renderRemoval(w, r, 0, r.URL.Query().Get("email"), removalReason())
 }
 
+// removalReason asks why an address leaves the list; it is required, because mails go there again.
 func removalReason() web.Field {
 	return web.Field{
 		Name: "reason", Label: "Reason", Type: "textarea", Rows: 3, Required: true, MaxLength: suppression.MaxReason, Autofocus: true,
@@ -125,6 +125,7 @@ func removalReason() web.Field {
 	}
 }
 
+// renderRemoval asks before an address leaves the list, and warns of a person who has unsubscribed.
 func (c *Console) renderRemoval(w http.ResponseWriter, r *http.Request, status int, email string, reason web.Field) error {
 	entry, err := c.entry(r, email)
 	if err != nil {
@@ -149,6 +150,12 @@ func (c *Console) renderRemoval(w http.ResponseWriter, r *http.Request, status i
 	}, ask)
 }
 
+// emailOf is the address of the administrator who asks.
+func emailOf(r *http.Request) string {
+	u, _ := web.UserOf(r.Context())
+	return u.Email
+}
+
 // entry finds the entry of an address.
 func (c *Console) entry(r *http.Request, email string) (suppression.Entry, error) {
 	missing := fault.New(fault.NotFound, "%s is not on the suppression list.", text.Shown(email, maxEmail))
@@ -166,14 +173,11 @@ func (c *Console) entry(r *http.Request, email string) (suppression.Entry, error
 	return list[0], nil
 }
 
-func (c *Console) unsuppress(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer) error {
-	form, err := web.Form(r)
-	if err != nil {
-		return err
-	}
+// unsuppress takes an address off the list.
+func (c *Console) unsuppress(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	email, reason := form.Get("email"), removalReason()
 	reason.Value = form.Get("reason")
-	err = c.suppressed.Remove(r.Context(), by.Email, email, reason.Value)
+	err := c.suppressed.Remove(r.Context(), emailOf(r), email, reason.Value)
 	if rest, marked := web.Mark(err, &reason); marked {
 		if reason.Error == "" {
 			reason.Error = rest
@@ -205,6 +209,7 @@ type importRow struct {
 	Runs bool
 }
 
+// rowOf draws an import: added entries, those on the list before, and those that are no addresses.
 func rowOf(in suppression.Import) importRow {
 	bar := web.Bar{
 		Total: max(in.Lines, in.Done), Label: web.Number(in.Done) + " of " + web.Number(in.Lines) + " entries read",
@@ -213,7 +218,8 @@ func rowOf(in suppression.Import) importRow {
 	return importRow{in, bar, in.Status == suppression.ImportWaiting || in.Status == suppression.ImportRunning}
 }
 
-func (c *Console) startImport(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer) error {
+// startImport keeps a file, which a job reads then; its page shows how far that is.
+func (c *Console) startImport(w http.ResponseWriter, r *http.Request) error {
 	var p suppressionsPage
 	p.forms()
 	file, form, err := web.Upload(r, "file")
@@ -229,7 +235,7 @@ func (c *Console) startImport(w http.ResponseWriter, r *http.Request, by reviewc
 		p.File.Error = "Choose a file that is not empty."
 		return c.renderSuppressions(w, r, http.StatusUnprocessableEntity, p)
 	}
-	in, err := c.suppressed.StartImport(r.Context(), by.Email, file.Name, p.DefaultReason.Value, file.Data)
+	in, err := c.suppressed.StartImport(r.Context(), emailOf(r), file.Name, p.DefaultReason.Value, file.Data)
 	if rest, marked := web.Mark(err, &p.File, &p.DefaultReason); marked {
 		p.Problem = rest
 		return c.renderSuppressions(w, r, http.StatusUnprocessableEntity, p)
@@ -240,6 +246,7 @@ func (c *Console) startImport(w http.ResponseWriter, r *http.Request, by reviewc
 	return web.Go(w, r, "/admin/suppressions/imports/"+in.ID.String())
 }
 
+// importPage is one import: how far it is, and a page of the lines that it could not read.
 type importPage struct {
 	importRow
 	BadLines []suppression.BadLine
@@ -249,7 +256,7 @@ type importPage struct {
 // Kept is how many bad lines there are to see.
 func (p importPage) Kept() int { return min(p.Bad, suppression.MaxBadLines) }
 
-func (c *Console) importPage(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer) error {
+func (c *Console) importPage(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r, "import")
 	if err != nil {
 		return err

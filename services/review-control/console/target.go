@@ -109,6 +109,7 @@ func (c card) NoteField() web.Field {
 	}
 }
 
+// newCard is the card of a target. Evidence that is too large is cut, and the target is decided on by itself then.
 func newCard(d reviewcontrol.Draft, t reviewcontrol.TargetView, q targetQuery, may bool) card {
 	x := card{TargetView: t, Draft: d.ID, Query: q.Encode(), Queued: d.Review != nil, May: may}
 	var cutContext, cutSnapshot bool

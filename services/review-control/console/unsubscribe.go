@@ -9,12 +9,14 @@ import (
 	"hub.internal/pkg/web"
 )
 
+// unsubscribePage is what a recipient sees.
 type unsubscribePage struct {
 	// Email is masked: whoever got hold of the link does not learn the address from it.
 	Email         string
 	Done, Unknown bool
 }
 
+// unsubscribePage asks before it unsubscribes: programs that look through mails open links too.
 func (c *Console) unsubscribePage(w http.ResponseWriter, r *http.Request) error {
 	email, done, err := c.suppressed.Unsubscription(r.Context(), r.PathValue("token"))
 	return c.renderUnsubscribe(w, r, email, done, err)
@@ -27,6 +29,7 @@ func (c *Console) unsubscribe(w http.ResponseWriter, r *http.Request) error {
 	return c.renderUnsubscribe(w, r, email, true, err)
 }
 
+// renderUnsubscribe shows whose mails end, or that nobody has the link's token.
 func (c *Console) renderUnsubscribe(w http.ResponseWriter, r *http.Request, email string, done bool, err error) error {
 	page := web.Page{Title: "Unsubscribe", Plain: true}
 	switch {

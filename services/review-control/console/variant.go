@@ -141,10 +141,11 @@ func (c valueCell) Empty() bool {
 	return slices.Contains(c.Value.Signs, triage.EmptyValue) && len(c.Parts) == 0
 }
 
+// cellOf is a placeholder's value with the signs that make it worth a look.
 func cellOf(name, text string) valueCell {
 	c := valueCell{Name: strings.TrimPrefix(name, "context."), Value: triage.ReadValue(text)}
 	for _, sign := range c.Value.Signs {
-		c.Signs = append(c.Signs, flagged{Name: string(sign), Badge: signBadge(sign)})
+		c.Signs = append(c.Signs, flagged{Name: string(sign), Badge: web.Badge{Kind: "warn", Text: signTexts[sign]}})
 	}
 	if slices.Contains(c.Value.Signs, triage.LongValue) {
 		c.Start = startOf(c.Parts, triage.LongText/2)
@@ -167,26 +168,16 @@ func startOf(parts []triage.Part, most int) (start []triage.Part) {
 	return start
 }
 
-func signBadge(s triage.Sign) web.Badge {
-	switch s {
-	case triage.PromptLikeValue:
-		return web.Badge{Kind: "warn", Text: "Prompt-like"}
-	case triage.LinkValue:
-		return web.Badge{Kind: "warn", Text: "Link"}
-	case triage.MarkupValue:
-		return web.Badge{Kind: "warn", Text: "Markup, as text"}
-	case triage.InvisibleValue:
-		return web.Badge{Kind: "warn", Text: "Unseen characters"}
-	case triage.RightToLeftValue:
-		return web.Badge{Kind: "warn", Text: "Right to left"}
-	case triage.LinesValue:
-		return web.Badge{Kind: "warn", Text: "Several lines"}
-	case triage.LongValue:
-		return web.Badge{Kind: "warn", Text: "Long"}
-	case triage.EmptyValue:
-		return web.Badge{Kind: "warn", Text: "Empty"}
-	}
-	return web.Badge{Text: string(s)}
+// signTexts has the words for each sign of a value.
+var signTexts = map[triage.Sign]string{
+	triage.PromptLikeValue:  "Prompt-like",
+	triage.LinkValue:        "Link",
+	triage.MarkupValue:      "Markup, as text",
+	triage.InvisibleValue:   "Unseen characters",
+	triage.RightToLeftValue: "Right to left",
+	triage.LinesValue:       "Several lines",
+	triage.LongValue:        "Long",
+	triage.EmptyValue:       "Empty",
 }
 
 // variantNumber is the number of a variant in the address of a page.
@@ -360,12 +351,9 @@ func nextVariant(list []reviewcontrol.Variant, number int) *reviewcontrol.Varian
 }
 
 // approveVariant approves the rows of a variant's page that were in view.
-func (c *Console) approveVariant(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
+func (c *Console) approveVariant(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID,
+	form url.Values) error {
 	number, err := variantNumber(r, id)
-	if err != nil {
-		return err
-	}
-	form, err := web.Form(r)
 	if err != nil {
 		return err
 	}
@@ -388,11 +376,7 @@ func (c *Console) approveVariant(w http.ResponseWriter, r *http.Request, by revi
 	}
 	n, review, err := c.service.ApproveVariant(r.Context(), by, id, number, shown)
 	if err != nil {
-		if !answerable(err) {
-			return err
-		}
-		web.Wrong(w, r, sentence(err))
-		return web.Go(w, r, here)
+		return answer(w, r, here, "", err)
 	}
 	web.Done(w, r, together(n, review))
 	if review.Status != reviewcontrol.InReview {

@@ -23,6 +23,7 @@ const (
 
 // Runner runs review-control's jobs; workers is how many mails are handed over at once.
 func Runner(service *reviewcontrol.Service, list *suppression.List, store *postgres.Store, workers int) jobs.Runner {
+	// Each kind says nothing but which method of the Service it is: the jobs package of Hub retries what fails.
 	var r jobs.Runner
 	r.Kinds = []jobs.Kind{
 		jobs.On(func(ctx context.Context, j postgres.CompleteQueue) error {

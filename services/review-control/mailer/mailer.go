@@ -76,8 +76,10 @@ type SendError struct {
 	Cause  error
 }
 
+// Error implements error.
 func (e *SendError) Error() string { return fmt.Sprintf("%s (%s)", e.Reason, e.Verdict) }
 
+// Unwrap returns the cause.
 func (e *SendError) Unwrap() error { return e.Cause }
 
 // Pace is how mails are tried again.

@@ -11,7 +11,8 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Metrics are what an operator watches: how reviews and mails go.
+// Metrics are what an operator watches: how reviews and mails go. Each counter grows after what it counts was committed; the names
+// of the instruments are in dashboards and alerts, so that they stay.
 type Metrics struct {
 	deliveries, decisions, undos metric.Int64Counter
 	handOver                     metric.Float64Histogram

@@ -34,6 +34,7 @@ func (s *Store) Finish(ctx context.Context, id reviewcontrol.ID, now time.Time) 
 	return wait, err
 }
 
+// addDeliveries adds a job for each mail.
 func (s *Store) addDeliveries(ctx context.Context, tx pgx.Tx, id reviewcontrol.ID, indexes []int) error {
 	list := make([]jobs.Job, len(indexes))
 	for i, index := range indexes {

@@ -33,6 +33,7 @@ func (s *Store) Sample(logger *slog.Logger, now func() time.Time) *telemetry.Sam
 	}, Ask: func(ctx context.Context) ([]telemetry.Reading, error) { return s.waiting(ctx, now()) }}
 }
 
+// waiting reads the gauges at a moment.
 func (s *Store) waiting(ctx context.Context, now time.Time) ([]telemetry.Reading, error) {
 	b, err := s.Backlog(ctx, now.Add(-troubledFor))
 	if err != nil {

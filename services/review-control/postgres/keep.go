@@ -97,6 +97,7 @@ func (s *Store) keep(ctx context.Context, tx pgx.Tx, t *reviewcontrol.Transactio
 	return s.follow(ctx, tx, t)
 }
 
+// keepReview writes the row of the review.
 func keepReview(b *pgx.Batch, r reviewcontrol.Review) {
 	b.Queue(`UPDATE review_control.reviews SET status = $2, pending = $3, approved = $4, rejected = $5,
 		sent = $6, failed = $7, suppressed = $8, unknown = $9, version = $10, attempted = $11, closed_by = $12, closed_at = $13,
@@ -106,6 +107,8 @@ func keepReview(b *pgx.Batch, r reviewcontrol.Review) {
 		r.Actions, r.Reopened, r.LeavesAt)
 }
 
+// keepDecision writes a decision twice: to the target's row, where lists read it, and to the history, from which nothing is
+// ever removed.
 func keepDecision(b *pgx.Batch, id reviewcontrol.ID, t *reviewcontrol.Target) {
 	d := t.Decision
 	// Without a content_hash an earlier release that runs beside this one sends nothing on it.
@@ -119,6 +122,7 @@ func keepDecision(b *pgx.Batch, id reviewcontrol.ID, t *reviewcontrol.Target) {
 		int64(id), t.Index, d.Revision, string(d.Choice), d.By, d.At, d.Note, d.Hash, string(d.Reason), d.Action, d.Previous, d.UndoneBy)
 }
 
+// keepDelivery writes how far the target's mail is. Its place in the line goes: another try draws another.
 func keepDelivery(b *pgx.Batch, id reviewcontrol.ID, t *reviewcontrol.Target) {
 	d := t.Delivery
 	b.Queue(`UPDATE review_control.targets

@@ -62,6 +62,7 @@ func (s *Store) Flagged(ctx context.Context, ids []reviewcontrol.ID) (map[review
 	return sums, err
 }
 
+// drafts are ids as the driver takes them.
 func drafts(ids []reviewcontrol.ID) []int64 {
 	numbers := make([]int64, len(ids))
 	for i, id := range ids {

@@ -90,11 +90,13 @@ func (s *Store) earlier(ctx context.Context, tx pgx.Tx, in reviewcontrol.Intent)
 	return reviewcontrol.Intent{}, queueing()
 }
 
+// queueing is E_CONFLICT for a draft that another call has.
 func queueing() error {
 	return fault.New(fault.Conflict, "Another call has just queued this draft for review, or is about to.").
 		With(map[string]reviewcontrol.Status{"from": reviewcontrol.InReview, "to": reviewcontrol.InReview})
 }
 
+// intentRow is the row of a review whose draft is about to be queued.
 type intentRow struct {
 	DraftID     reviewcontrol.ID
 	TargetCount int
@@ -107,6 +109,7 @@ type intentRow struct {
 	InputHash               []byte
 }
 
+// intent is the row as the domain has it.
 func (r intentRow) intent() (reviewcontrol.Intent, error) {
 	in := reviewcontrol.Intent{DraftID: r.DraftID, TargetCount: r.TargetCount, QueuedAt: r.QueuedAt, Actor: r.Actor, Note: r.Note,
 		Maker: r.Maker, Sender: mailer.Address{Name: r.SenderName, Email: r.SenderEmail},
@@ -115,6 +118,7 @@ func (r intentRow) intent() (reviewcontrol.Intent, error) {
 	return in, json.Unmarshal(r.Caller, &in.Caller)
 }
 
+// intent reads the intent of a draft; false without one.
 func intent(ctx context.Context, q postgres.Querier, id reviewcontrol.ID) (in reviewcontrol.Intent, found bool, err error) {
 	row, err := postgres.One(ctx, q, pgx.RowToStructByName[intentRow], `SELECT draft_id, target_count, queued_at, actor, note,
 		created_by, hub_user, external_user,
@@ -135,6 +139,7 @@ func (s *Store) Intent(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.
 	return in, found, explain(err)
 }
 
+// sameIntent finds the intent of one call: another may have taken its place meanwhile.
 const sameIntent = ` WHERE draft_id = $1 AND status = 'draft' AND credential_id = $2 AND tool = $3 AND key = $4`
 
 // Enqueue makes the intent a review, once for its key.

@@ -49,6 +49,7 @@ type reviewRow struct {
 	SenderName, SenderEmail string
 }
 
+// review is the row as the domain has it.
 func (r reviewRow) review() reviewcontrol.Review {
 	r.Review.Counts, r.Review.Maker = r.Counts, r.Maker
 	r.Sender = mailer.Address{Name: r.SenderName, Email: r.SenderEmail}
@@ -73,6 +74,7 @@ type targetRow struct {
 	Variant       int
 }
 
+// target is the row as the domain has it.
 func (r targetRow) target() reviewcontrol.Target {
 	r.Target.Delivery = r.Delivery
 	r.Decision = reviewcontrol.Decision{Choice: r.Choice, By: r.DecidedBy, At: r.DecidedAt, Note: r.Note,
@@ -81,6 +83,7 @@ func (r targetRow) target() reviewcontrol.Target {
 	return r.Target
 }
 
+// targets reads targets by one of the queries of targetColumns.
 func targets(ctx context.Context, q postgres.Querier, sql string, args ...any) ([]reviewcontrol.Target, error) {
 	rows, err := postgres.All(ctx, q, pgx.RowToStructByNameLax[targetRow], sql, args...)
 	list := make([]reviewcontrol.Target, len(rows))
@@ -95,6 +98,7 @@ func review(ctx context.Context, q postgres.Querier, id reviewcontrol.ID, lock s
 	return someReview(ctx, q, id, oneReview+lock)
 }
 
+// someReview reads the review that a query finds; E_NOT_FOUND without one.
 func someReview(ctx context.Context, q postgres.Querier, id reviewcontrol.ID, sql string) (reviewcontrol.Review, error) {
 	row, err := postgres.One(ctx, q, pgx.RowToStructByNameLax[reviewRow], sql, int64(id))
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -239,6 +243,7 @@ func (s *Store) TargetsAt(ctx context.Context, id reviewcontrol.ID, indexes []in
 	return list, err
 }
 
+// numbers are indexes as the driver takes them.
 func numbers(indexes []int) []int64 {
 	list := make([]int64, len(indexes))
 	for i, index := range indexes {
@@ -254,6 +259,7 @@ func (s *Store) History(ctx context.Context, id reviewcontrol.ID, index int) ([]
 		FROM review_control.decisions WHERE draft_id = $1 AND position = $2 ORDER BY revision DESC`, int64(id), int64(index))
 }
 
+// missingOf is E_NOT_FOUND for the first index that none of the targets has.
 func missingOf(id reviewcontrol.ID, indexes []int, targets []reviewcontrol.Target) error {
 	for _, index := range indexes {
 		if !slices.ContainsFunc(targets, func(t reviewcontrol.Target) bool { return t.Index == index }) {

@@ -1,5 +1,9 @@
 // Package postgres keeps review-control's tables: the SQL beside the method that runs it, and
 // the migrations. It refuses to judge: rules are the domain's.
+//
+// What happens to a review happens in one transaction that has locked its row: the domain changes a Transaction and records its
+// steps, and keep writes exactly these, with the audit row and the jobs that follow. So two decisions on one draft come one
+// after the other, and a job never runs for what was rolled back.
 package postgres
 
 import (
@@ -65,6 +69,7 @@ func (s *Store) Record(ctx context.Context, entry audit.Entry) error {
 	return explain(audit.Append(ctx, s.pool, entry))
 }
 
+// atomically runs do in a transaction, and makes faults of what the driver says.
 func (s *Store) atomically(ctx context.Context, do func(pgx.Tx) error) error {
 	return explain(pgx.BeginFunc(ctx, s.pool, do))
 }

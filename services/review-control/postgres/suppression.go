@@ -28,6 +28,7 @@ func (s *Store) Listed(ctx context.Context, emails []string) (map[string]bool, e
 	return found, err
 }
 
+// suppressionColumns reads entries as suppression.Entry has them.
 const suppressionColumns = `SELECT email, reason, source, by, at FROM review_control.suppressions`
 
 // The statements of the list. A pattern that is a parameter finds its index because each
@@ -61,6 +62,8 @@ const addSuppressions = `WITH given AS (
 INSERT INTO review_control.suppression_events (email_key, event, source, reason, by, import_id, at)
 SELECT email_key, 'add', source, reason, by, $8, at FROM added`
 
+// suppress adds entries to the list, and tells how many were new. An address is on it under its suppression.Key, in whatever
+// case it was written.
 func suppress(ctx context.Context, q postgres.Querier, list []suppression.Entry, source, by string, at time.Time,
 	importID *int64) (added int, err error) {
 	n := len(list)
@@ -128,6 +131,7 @@ func (s *Store) Import(ctx context.Context, id suppression.ID) (suppression.Impo
 	return in, explain(err)
 }
 
+// oneImport reads an import, with a lock or without; E_NOT_FOUND without one.
 func oneImport(ctx context.Context, q postgres.Querier, id suppression.ID, lock string) (suppression.Import, error) {
 	in, err := postgres.One(ctx, q, pgx.RowToStructByName[suppression.Import],
 		`SELECT `+importColumns+` FROM review_control.imports WHERE id = $1`+lock, int64(id))

@@ -25,7 +25,8 @@ const (
 	quitTime  = time.Second
 )
 
-// connection is one that is ready for a mail: greeted, encrypted, logged in.
+// connection is one that is ready for a mail: greeted, encrypted, logged in. Those that wait for the next mail are kept by the
+// Client, and end by themselves after idleTime.
 type connection struct {
 	*smtp.Client
 	raw    net.Conn

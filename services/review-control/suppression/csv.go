@@ -57,6 +57,7 @@ func (r csvRow) at(column int) string {
 	return strings.TrimSpace(r.Fields[column])
 }
 
+// blank tells a line without any text.
 func blank(fields []string) bool {
 	return !slices.ContainsFunc(fields, func(f string) bool { return strings.TrimSpace(f) != "" })
 }

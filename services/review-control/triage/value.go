@@ -1,8 +1,8 @@
 package triage
 
 import (
+	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -87,7 +87,7 @@ func visibleParts(text string, unseen func(rune) bool) (parts []Part) {
 		if at > from {
 			parts = append(parts, Part{Text: text[from:at]})
 		}
-		parts = append(parts, Part{"U+" + strings.ToUpper(padded(strconv.FormatInt(int64(r), 16))), true})
+		parts = append(parts, Part{fmt.Sprintf("U+%04X", r), true})
 		_, size := utf8.DecodeRuneInString(text[at:])
 		from = at + size
 	}
@@ -96,8 +96,6 @@ func visibleParts(text string, unseen func(rune) bool) (parts []Part) {
 	}
 	return parts
 }
-
-func padded(hex string) string { return strings.Repeat("0", max(0, 4-len(hex))) + hex }
 
 // unshaped tells of a control character, and of a space that is not the usual one.
 func unshaped(r rune) bool {

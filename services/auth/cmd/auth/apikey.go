@@ -42,7 +42,7 @@ func (c *commands) issue() *cobra.Command {
 	f.IntVar(&in.Limits.UserBurst, "user-burst", in.Limits.UserBurst, "calls of one user at once")
 	f.IntVar(&in.Limits.ServicePerMinute, "service-per-minute", in.Limits.ServicePerMinute, "calls a minute of the service")
 	f.IntVar(&in.Limits.ServiceBurst, "service-burst", in.Limits.ServiceBurst, "calls of the service at once")
-	need(cmd, "name", "scopes")
+	service.Need(cmd, "name", "scopes")
 	cmd.RunE = c.run(withPepper, "", func(ctx context.Context, s *auth.Service, _ []string) error {
 		if f.Changed("expires") && lifetime == 0 {
 			lifetime = -1 // refused, in contrast to no lifetime
@@ -54,7 +54,7 @@ func (c *commands) issue() *cobra.Command {
 		}
 		r := newRecord(k)
 		r.Key = secret.Reveal()
-		return c.print(cmd, r, "%s (%s) may %s and expires at %s.\n\n%s\n\n%s\n", k.ID, k.Name, strings.Join(k.Scopes, ", "),
+		return c.Print(cmd, r, "%s (%s) may %s and expires at %s.\n\n%s\n\n%s\n", k.ID, k.Name, strings.Join(k.Scopes, ", "),
 			moment(k.ExpiresAt), r.Key, shownOnce)
 	})
 	return cmd
@@ -68,10 +68,11 @@ func (c *commands) list() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printList(c, cmd, "keys", all, newRecord, "ID\tNAME\tKEY\tSTATUS\tSCOPES\tEXPIRES\tLAST USED", func(k auth.Key) []string {
-			return []string{k.ID, k.Name, hint(k), string(k.Status(time.Now())), strings.Join(k.Scopes, ","), moment(k.ExpiresAt),
-				moment(k.LastUsedAt)}
-		})
+		return service.PrintList(c.Operator, cmd, "keys", all, newRecord,
+			"ID\tNAME\tKEY\tSTATUS\tSCOPES\tEXPIRES\tLAST USED", func(k auth.Key) []string {
+				return []string{k.ID, k.Name, hint(k), string(k.Status(time.Now())), strings.Join(k.Scopes, ","), moment(k.ExpiresAt),
+					moment(k.LastUsedAt)}
+			})
 	})
 	return cmd
 }
@@ -81,7 +82,7 @@ func (c *commands) revoke() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{Use: "revoke ID --reason REASON", Short: "End a key at once, for good", Args: cobra.ExactArgs(1)}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
-	need(cmd, "reason")
+	service.Need(cmd, "reason")
 	cmd.RunE = c.run(noPepper, "the key stops", func(ctx context.Context, s *auth.Service, args []string) error {
 		k, err := s.Revoke(ctx, args[0], reason)
 		if err != nil {
@@ -91,7 +92,7 @@ func (c *commands) revoke() *cobra.Command {
 		if k.RotatedTo != "" {
 			successor = "Its successor " + k.RotatedTo + " is another key and was left as it is.\n"
 		}
-		return c.print(cmd, newRecord(k), "%s is revoked since %s: %s\n%s", k.ID, moment(k.RevokedAt), k.RevokeReason, successor)
+		return c.Print(cmd, newRecord(k), "%s is revoked since %s: %s\n%s", k.ID, moment(k.RevokedAt), k.RevokeReason, successor)
 	})
 	return cmd
 }
@@ -109,7 +110,7 @@ func (c *commands) rotate() *cobra.Command {
 		}
 		out := newRecord(r.Successor)
 		out.Key, out.Chain = r.Secret.Reveal(), r.Chain
-		return c.print(cmd, struct {
+		return c.Print(cmd, struct {
 			record
 			Old record `json:"old"`
 		}{out, newRecord(r.Old)}, "%s\n%s expires at %s.\n\n%s\n\n%s\n", strings.Join(r.Chain, " → "), r.Old.ID, moment(r.Old.ExpiresAt),

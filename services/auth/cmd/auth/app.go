@@ -124,7 +124,7 @@ func (c *commands) listApps() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printList(c, cmd, "apps", all, func(a apps.Listed) appRecord { return newAppRecord(a.App, a.HasSecret) },
+		return service.PrintList(c.Operator, cmd, "apps", all, func(a apps.Listed) appRecord { return newAppRecord(a.App, a.HasSecret) },
 			"CODE\tNAME\tSTATUS\tSCOPES\tCREATED", func(a apps.Listed) []string {
 				return []string{a.Code, a.Name, string(a.Status), cmp.Or(strings.Join(a.Scopes, ","), "-"), moment(&a.CreatedAt)}
 			})
@@ -137,7 +137,7 @@ func (c *commands) suspendApp() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{Use: "suspend CODE --reason REASON", Short: "Refuse an app's calls until it is resumed", Args: cobra.ExactArgs(1)}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the audit log")
-	need(cmd, "reason")
+	service.Need(cmd, "reason")
 	cmd.RunE = c.onApps(func(ctx context.Context, s *apps.Service, args []string) error {
 		if _, err := s.Suspend(ctx, args[0], reason); err != nil {
 			return err
@@ -178,7 +178,7 @@ func (c *commands) newSecret(use, short string, issue func(*apps.Service, contex
 				text += i.Replaced.ID + " expires at " + moment(i.Replaced.ExpiresAt) + ".\n"
 			}
 		}
-		return c.print(cmd, newIssuedRecord(issued), "%s%s\n", text, shownOnce)
+		return c.Print(cmd, newIssuedRecord(issued), "%s%s\n", text, shownOnce)
 	})
 	return cmd
 }
@@ -191,7 +191,7 @@ func (c *commands) revokeSecret() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.print(cmd, newSecretRecord(secret), "%s is destroyed.\n", secret.ID)
+		return c.Print(cmd, newSecretRecord(secret), "%s is destroyed.\n", secret.ID)
 	})
 	return cmd
 }
@@ -271,5 +271,5 @@ func (c *commands) printApp(ctx context.Context, cmd *cobra.Command, s *apps.Ser
 	for _, secret := range a.Webhooks {
 		r.Webhooks, ids = append(r.Webhooks, newSecretRecord(secret)), ids+"webhook secret "+secret.ID+"\n"
 	}
-	return c.print(cmd, r, "%s (%s) is %s\n%s", a.Code, a.Name, status, ids)
+	return c.Print(cmd, r, "%s (%s) is %s\n%s", a.Code, a.Name, status, ids)
 }

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 )
 
 // span is a flag's duration that also knows days.
@@ -39,13 +37,4 @@ func (s *span) Set(text string) error {
 	}
 	*s = span(d)
 	return nil
-}
-
-// need marks flags of a command as required. It panics for a flag that there is none: that is a mistake of the program.
-func need(cmd *cobra.Command, flags ...string) {
-	for _, name := range flags {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err)
-		}
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/service"
 	"hub.internal/services/auth/links"
 	"hub.internal/services/auth/postgres"
 )
@@ -32,13 +33,13 @@ func (c *commands) addLink() *cobra.Command {
 	f.StringVar(&externalUser, "external-user", "", "the app's own name for its user: the sub of its tokens")
 	f.StringVar(&email, "user", "", "the address of the account")
 	f.StringSliceVar(&scopes, "scopes", nil, "what the app may do for them: of the app's scopes")
-	need(cmd, "app", "external-user", "user")
+	service.Need(cmd, "app", "external-user", "user")
 	cmd.RunE = c.onStore(func(ctx context.Context, cmd *cobra.Command, _ commandSettings, store *postgres.Store, _ []string) error {
 		l, err := links.New(links.Config{Store: store, Now: time.Now}).Add(ctx, app, externalUser, email, withoutEmpty(scopes))
 		if err != nil {
 			return err
 		}
-		return c.print(cmd, newLinkRecord(links.Listed{Link: l, Email: email}), "%s links %s of %s to %s.\n", l.ID, l.ExternalUser, l.Service,
+		return c.Print(cmd, newLinkRecord(links.Listed{Link: l, Email: email}), "%s links %s of %s to %s.\n", l.ID, l.ExternalUser, l.Service,
 			email)
 	})
 	return cmd
@@ -65,9 +66,10 @@ func (c *commands) listLinks() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printList(c, cmd, "links", all, newLinkRecord, "ID\tAPP\tEXTERNAL USER\tACCOUNT\tSCOPES\tLINKED", func(l links.Listed) []string {
-			return []string{l.ID, l.Service, l.ExternalUser, l.Email, cmp.Or(strings.Join(l.Scopes, ","), "-"), moment(&l.LinkedAt)}
-		})
+		return service.PrintList(c.Operator, cmd, "links", all, newLinkRecord,
+			"ID\tAPP\tEXTERNAL USER\tACCOUNT\tSCOPES\tLINKED", func(l links.Listed) []string {
+				return []string{l.ID, l.Service, l.ExternalUser, l.Email, cmp.Or(strings.Join(l.Scopes, ","), "-"), moment(&l.LinkedAt)}
+			})
 	})
 	return cmd
 }
@@ -80,7 +82,7 @@ func (c *commands) revokeLink() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return c.print(cmd, newLinkRecord(links.Listed{Link: l}), "%s has ended.\n", l.ID)
+		return c.Print(cmd, newLinkRecord(links.Listed{Link: l}), "%s has ended.\n", l.ID)
 	})
 	return cmd
 }

@@ -151,8 +151,8 @@ func build(h *service.Host, s settings) error {
 		return err
 	}
 	h.Ready("write store", store.Ready)
-	h.Prove("API keys", "HUB_KEY_PEPPER", provePeppers(svc, h.Logger()))
-	h.Prove("secrets of apps", "HUB_SECRETS_KEYSET", proveKeyset(connected, h.Logger()))
+	h.Prove("API keys", "HUB_KEY_PEPPER", pepperProof(svc))
+	h.Prove("secrets of apps", "HUB_SECRETS_KEYSET", keysetProof(connected))
 	h.Tools(auth.Tools(connected)...)
 	h.Routes(auth.Routes(linked)...)
 	h.Operations(operations(svc, people, connected, tokens)...)

@@ -1,13 +1,7 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
-	"strings"
-	"text/tabwriter"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"hub.internal/pkg/schema"
 	"hub.internal/services/auth"
@@ -62,34 +56,6 @@ func orNull(s string) *string {
 
 // shownOnce follows what can be read on the terminal and nowhere else.
 const shownOnce = "Keep it now: it is not shown again."
-
-// print prints a record as JSON where --json asks for that, else a line for people.
-func (c *commands) print(cmd *cobra.Command, record any, format string, args ...any) error {
-	if !c.JSON {
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), format, args...)
-		return err
-	}
-	e := json.NewEncoder(cmd.OutOrStdout())
-	e.SetIndent("", "  ")
-	return e.Encode(record)
-}
-
-// printList prints a list as JSON, an object whose one member has the name, or as a table of what row returns of each.
-func printList[T, R any](c *commands, cmd *cobra.Command, name string, all []T, record func(T) R, head string, row func(T) []string) error {
-	if c.JSON {
-		records := make([]R, len(all))
-		for i, one := range all {
-			records[i] = record(one)
-		}
-		return c.print(cmd, map[string]any{name: records}, "")
-	}
-	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, head)
-	for _, one := range all {
-		fmt.Fprintln(w, strings.Join(row(one), "\t"))
-	}
-	return w.Flush()
-}
 
 // everyPage returns the entries of all pages of a list.
 func everyPage[T any](page func(after string) ([]T, string, error)) (all []T, err error) {

@@ -75,7 +75,7 @@ func (c *commands) addUser() *cobra.Command {
 	cmd.Flags().BoolVar(&from.none, "no-password", false, "the user signs in through OIDC alone")
 	from.register(cmd)
 	cmd.MarkFlagsMutuallyExclusive("no-password", "password-stdin")
-	need(cmd, "name")
+	service.Need(cmd, "name")
 	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, args []string) error {
 		password, drawn, err := from.read(cmd)
 		if err != nil {
@@ -118,9 +118,10 @@ func (c *commands) listUsers() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return printList(c, cmd, "users", all, newUserRecord, "EMAIL\tNAME\tROLES\tSTATUS\tLAST LOG-IN\tID", func(u auth.User) []string {
-			return []string{u.Email, u.Name, strings.Join(u.Roles, ","), string(u.State()), moment(u.LastLogin), u.ID}
-		})
+		return service.PrintList(c.Operator, cmd, "users", all, newUserRecord,
+			"EMAIL\tNAME\tROLES\tSTATUS\tLAST LOG-IN\tID", func(u auth.User) []string {
+				return []string{u.Email, u.Name, strings.Join(u.Roles, ","), string(u.State()), moment(u.LastLogin), u.ID}
+			})
 	})
 	return cmd
 }
@@ -133,7 +134,7 @@ func (c *commands) onUser(use, short, done string, do func(*auth.People, context
 		if err != nil {
 			return err
 		}
-		return c.print(cmd, newUserRecord(u), "%s %s.\n", u.Email, done)
+		return c.Print(cmd, newUserRecord(u), "%s %s.\n", u.Email, done)
 	})
 	return cmd
 }
@@ -165,5 +166,5 @@ func (c *commands) printUser(cmd *cobra.Command, u auth.User, password string, d
 	if drawn {
 		r.Password, secret = password, "\n"+password+"\n\nTell it to the user now: it is not shown again.\n"
 	}
-	return c.print(cmd, r, "%s (%s) is %s, with the roles: %s\n%s", u.Email, u.Name, r.Status, strings.Join(u.Roles, ", "), secret)
+	return c.Print(cmd, r, "%s (%s) is %s, with the roles: %s\n%s", u.Email, u.Name, r.Status, strings.Join(u.Roles, ", "), secret)
 }

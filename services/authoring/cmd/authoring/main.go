@@ -10,6 +10,7 @@ import (
 	"hub.internal/services/authoring/query"
 )
 
+// program is what the shell of all services needs to know of this one.
 var program = service.Program[settings]{
 	Name: "authoring", Short: "The service that keeps segments and drafts",
 	Migrate: postgres.Migrate, Manifest: authoring.Manifest, Build: build,

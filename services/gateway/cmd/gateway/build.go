@@ -51,6 +51,8 @@ func build(h *service.Host, s settings) error {
 	return nil
 }
 
+// openRedis prepares the client of Redis, with its check for the doctor and its end. It connects when it is first used: the
+// gateway starts without Redis, and limits in memory until it answers.
 func openRedis(h *service.Host, s settings) (*redis.Redis, error) {
 	shared, err := redis.Open(s.RedisURL.Reveal())
 	if err == nil {

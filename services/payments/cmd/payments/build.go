@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"log/slog"
 	"time"
 
 	"hub.internal/pkg/service"
@@ -35,7 +34,7 @@ func build(h *service.Host, s settings) error {
 		return err
 	}
 	h.Ready("write store", store.Ready)
-	h.Prove("credentials", "HUB_SECRETS_KEYSET", proveKeyset(safe, h.Logger()))
+	h.Prove("credentials", "HUB_SECRETS_KEYSET", keysetProof(safe))
 	h.Reap(store.Keys())
 	h.Go("gauges", store.Sample(h.Logger(), time.Now).Run)
 	h.Tools(credentials.Tools(safe)...)
@@ -45,18 +44,9 @@ func build(h *service.Host, s settings) error {
 	return nil
 }
 
-// proveKeyset wants one active credential at least that opens, where there are any.
-func proveKeyset(s *credentials.Service, logger *slog.Logger) func(context.Context) error {
-	return func(ctx context.Context) error {
-		n, active, err := s.Unopenable(ctx)
-		switch {
-		case err != nil:
-			return err
-		case n > 0 && n == active:
-			return service.ProofFailed("it opens none of the %d active credentials of providers; it is not the keyset that they were sealed with", n)
-		case n > 0:
-			logger.WarnContext(ctx, "active credentials were sealed with a key that HUB_SECRETS_KEYSET does not have", "credentials", n)
-		}
-		return nil
-	}
+// keysetProof wants one active credential at least that opens, where there are any.
+func keysetProof(s *credentials.Service) service.Proof {
+	return service.Proof{Try: s.Unopenable, What: "credentials",
+		None: "it opens none of the %d active credentials of providers; it is not the keyset that they were sealed with",
+		Some: "active credentials were sealed with a key that HUB_SECRETS_KEYSET does not have"}
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"hub.internal/pkg/service"
@@ -20,7 +19,8 @@ import (
 	"hub.internal/services/payments/postgres"
 )
 
-// credentialCommand is the command group that manages what providers know Hub by.
+// credentialCommand is the command group that manages what providers know Hub by. Each command is a page of the console, too; it is
+// for the first credential of a system and for when the console cannot be used.
 func credentialCommand(environ []string) *cobra.Command {
 	c, cmd := group(environ, "credential", "Manage what payment providers know Hub by; every change is recorded in the audit log",
 		`Environment:
@@ -49,7 +49,7 @@ type given struct{ clientID, secretFile string }
 func (g *given) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&g.clientID, "client-id", "", "the client id that the provider gave")
 	cmd.Flags().StringVar(&g.secretFile, "secret-file", "", "a file that holds the secret (default: standard input)")
-	need(cmd, "client-id")
+	service.Need(cmd, "client-id")
 }
 
 // maxSecretFile bounds what is read of a secret, in bytes: more is none.
@@ -83,7 +83,7 @@ func (c *commands) addCredential() *cobra.Command {
 	cmd.Flags().StringVar(&provider, "provider", credentials.NicePay, "the provider: "+strings.Join(credentials.Providers(), ", "))
 	cmd.Flags().StringVar(&env, "env", "", "the environment: "+strings.Join(credentials.Envs(), " or "))
 	g.flags(cmd)
-	need(cmd, "env")
+	service.Need(cmd, "env")
 	cmd.RunE = c.onCredentials(func(ctx context.Context, s *credentials.Service, _ []string) error {
 		v, err := g.values(cmd)
 		if err != nil {
@@ -145,7 +145,7 @@ func (c *commands) deactivateCredential() *cobra.Command {
 	cmd := &cobra.Command{Use: `deactivate ID --confirm "PROVIDER ENV"`, Args: cobra.ExactArgs(1),
 		Short: "Leave new orders without this credential; the orders that were made with it keep it"}
 	cmd.Flags().StringVar(&typed, "confirm", "", `what it is for, such as "nicepay sandbox": no order can be made then`)
-	need(cmd, "confirm")
+	service.Need(cmd, "confirm")
 	cmd.RunE = c.onCredentials(func(ctx context.Context, s *credentials.Service, args []string) error {
 		id, err := credentialID(args[0])
 		if err != nil {
@@ -168,21 +168,11 @@ func (c *commands) listCredentials() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			records := make([]credentialRecord, len(list))
-			for i, one := range list {
-				records[i] = newCredentialRecord(one)
-			}
-			return printJSON(cmd, map[string]any{"credentials": records})
-		}
-		w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tPROVIDER\tENV\tCLIENT ID\tSTATE\tCREATED\tBY")
-		for _, one := range list {
-			state := map[bool]string{true: "active", false: "-"}[one.Active]
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", one.ID, one.Provider, one.Env, one.ClientIDMask, state,
-				schema.Moment(one.CreatedAt), one.CreatedBy)
-		}
-		return w.Flush()
+		return service.PrintList(c.Operator, cmd, "credentials", list, newCredentialRecord, "ID\tPROVIDER\tENV\tCLIENT ID\tSTATE\tCREATED\tBY",
+			func(one credentials.Credential) []string {
+				state := map[bool]string{true: "active", false: "-"}[one.Active]
+				return []string{one.ID.String(), one.Provider, string(one.Env), one.ClientIDMask, state, schema.Moment(one.CreatedAt), one.CreatedBy}
+			})
 	})
 	return cmd
 }
@@ -216,9 +206,5 @@ func newCredentialRecord(c credentials.Credential) credentialRecord {
 
 // printCredential says in a sentence, or in JSON, what was done to a credential.
 func (c *commands) printCredential(cmd *cobra.Command, changed credentials.Credential, what string) error {
-	if c.JSON {
-		return printJSON(cmd, newCredentialRecord(changed))
-	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s (%s, client id %s) %s.\n", changed.ID, changed.Name(), changed.ClientIDMask, what)
-	return err
+	return c.Print(cmd, newCredentialRecord(changed), "%s (%s, client id %s) %s.\n", changed.ID, changed.Name(), changed.ClientIDMask, what)
 }

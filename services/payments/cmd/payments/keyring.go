@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"hub.internal/pkg/service/keyset"
@@ -37,21 +36,4 @@ func (c *commands) reseal() *cobra.Command {
 		return err
 	})
 	return cmd
-}
-
-// printJSON prints a value for programs, indented for people.
-func printJSON(cmd *cobra.Command, v any) error {
-	e := json.NewEncoder(cmd.OutOrStdout())
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
-
-// need makes flags required. It panics for a flag that the command does not declare, which is a defect of this
-// program.
-func need(cmd *cobra.Command, flags ...string) {
-	for _, name := range flags {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err)
-		}
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/order"
@@ -15,8 +14,6 @@ import (
 )
 
 const (
-	// maxText bounds what a filter looks for, in characters.
-	maxText = 200
 	// allTime is the period that leaves out nothing, and lately the one that a list begins with.
 	allTime = "all"
 	lately  = "30d"
@@ -34,16 +31,10 @@ const (
 // filter is which orders a page shows, as its address has it.
 type filter struct {
 	payments.Filter
+	web.FilterForm
+	// Show is the part of the list: one of the constants above.
 	Show string
-	// Fields are those of the form with what was asked for, Values the address.
-	Fields []web.Field
-	Values url.Values
-	// Wrong tells that a field could not be read.
-	Wrong bool
 }
-
-// moments are the forms of a time that people write, in UTC.
-var moments = []string{"2006-01-02 15:04", "2006-01-02T15:04", time.DateOnly, time.RFC3339}
 
 // periods are how far back a list goes. The length of all time is 0, which bounds nothing.
 var periods = []struct {
@@ -56,59 +47,23 @@ var periods = []struct {
 // filterOf reads the address of a list. What it cannot read is left out of the filter, but a time that is none is
 // marked as wrong: the list would silently be another one.
 func filterOf(v url.Values, now time.Time) filter {
-	// Each helper reads one kind of field, and keeps what was asked for in the form and in the address of the page.
-	f := filter{Values: url.Values{}}
-	typed := func(name string) string {
-		s := text.Head(strings.TrimSpace(text.Storable(v.Get(name))), maxText)
-		if s != "" {
-			f.Values.Set(name, s)
-		}
-		return s
-	}
-	field := func(x web.Field) string {
-		x.Value, x.MaxLength, x.Autocomplete, x.Quiet = typed(x.Name), maxText, "off", true
-		f.Fields = append(f.Fields, x)
-		return x.Value
-	}
-	choice := func(x web.Field, options ...web.Option) string {
-		x.Type, x.Options = "select", options
-		s := field(x)
-		if !slices.ContainsFunc(options, func(o web.Option) bool { return o.Value == s }) {
-			f.Values.Del(x.Name)
-			f.Fields[len(f.Fields)-1].Value = ""
-			return ""
-		}
-		return s
-	}
-	when := func(x web.Field) time.Time {
-		s := field(x)
-		for _, form := range moments {
-			if at, err := time.ParseInLocation(form, s, time.UTC); err == nil && at.Year() > 1970 && at.Year() < 9999 {
-				return at.UTC()
-			}
-		}
-		if s != "" {
-			f.Fields[len(f.Fields)-1].Error = "This is no time such as 2026-01-31 09:30."
-			f.Wrong = true
-		}
-		return time.Time{}
-	}
-	f.Show = typed("show")
+	f := filter{FilterForm: web.ReadFilter(v)}
+	f.Show = f.Typed("show")
 	if !slices.Contains([]string{showAttention, showStuck, showUndelivered}, f.Show) {
 		f.Show = showAll
 		f.Values.Del("show")
 	}
-	f.Search = field(web.Field{Name: "q", Type: "search", Label: "Code, client’s id, provider’s id or account"})
-	if s := choice(web.Field{Name: "status", Label: "Status"}, statuses()...); s != "" {
+	f.Search = f.Text(web.Field{Name: "q", Type: "search", Label: "Code, client’s id, provider’s id or account"})
+	if s := f.Choice(web.Field{Name: "status", Label: "Status"}, statuses()...); s != "" {
 		f.Status = []order.Status{order.Status(s)}
 	}
-	f.PayMethod = provider.PayMethod(choice(web.Field{Name: "method", Label: "Pay method"}, web.Option{Text: "Any"},
+	f.PayMethod = provider.PayMethod(f.Choice(web.Field{Name: "method", Label: "Pay method"}, web.Option{Text: "Any"},
 		web.Option{Value: string(provider.Card), Text: "Card"},
 		web.Option{Value: string(provider.VBank), Text: "Virtual account"}))
-	f.ServiceCode = field(web.Field{Name: "app", Label: "App"})
-	within := choice(web.Field{Name: "within", Label: "Made within the last"}, withins()...)
-	f.CreatedAfter = when(web.Field{Name: "from", Label: "From (UTC)", Placeholder: "2026-01-31 09:30"})
-	f.CreatedBefore = when(web.Field{Name: "to", Label: "To (UTC)", Placeholder: "2026-01-31 10:00"})
+	f.ServiceCode = f.Text(web.Field{Name: "app", Label: "App"})
+	within := f.Choice(web.Field{Name: "within", Label: "Made within the last"}, withins()...)
+	f.CreatedAfter = f.Moment(web.Field{Name: "from", Label: "From (UTC)", Placeholder: "2026-01-31 09:30"})
+	f.CreatedBefore = f.Moment(web.Field{Name: "to", Label: "To (UTC)", Placeholder: "2026-01-31 10:00"})
 	f.limit(within, now)
 	return f
 }
@@ -157,31 +112,11 @@ func withins() []web.Option {
 	return list
 }
 
-// address is a page of the list with the filter, and one value changed; an empty one leaves it out.
-func (f filter) address(path, name, value string) string {
-	v := url.Values{}
-	for name, list := range f.Values {
-		v[name] = list
-	}
-	if v.Del(name); value != "" {
-		v.Set(name, value)
-	}
-	if len(v) == 0 {
-		return path
-	}
-	return path + "?" + v.Encode()
-}
-
-// Searches tells that something is looked for.
-func (f filter) Searches() bool { return len(f.Values) > 0 }
-
 // detail is what the audit log keeps of the filter: not what was searched for, which may be an account's number.
 func (f filter) detail() map[string]string {
-	d := map[string]string{}
-	for name := range f.Values {
-		if d[name] = f.Values.Get(name); name == "q" {
-			d[name] = "…"
-		}
+	d := f.Detail()
+	if d["q"] != "" {
+		d["q"] = "…"
 	}
 	return d
 }

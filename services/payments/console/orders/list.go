@@ -51,15 +51,15 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
 	// A form sends its empty fields too; the address without them is the one to keep.
 	for name := range q {
 		if q.Get(name) == "" {
-			return web.Go(w, r, f.address(ordersPath, "after", q.Get("after")))
+			return web.Go(w, r, f.Address(ordersPath, "after", q.Get("after")))
 		}
 	}
-	page := listPage{Filter: f, Export: f.address(exportPath, "", ""), Limit: exportLimit, All: filter{}.address(ordersPath, "show",
+	page := listPage{Filter: f, Export: f.Address(exportPath, "", ""), Limit: exportLimit, All: filter{}.Address(ordersPath, "show",
 		showAttention),
 		Pager: web.Pager{Label: "More orders", Key: "n"}}
 	before, further := positionOf(q.Get("after"))
 	if further {
-		page.Pager.Back = web.Link{Text: "Newest", Href: f.address(ordersPath, "", "")}
+		page.Pager.Back = web.Link{Text: "Newest", Href: f.Address(ordersPath, "", "")}
 		f.Before = before
 	}
 	status := 0
@@ -88,7 +88,7 @@ func (p *Pages) loadList(r *http.Request, page *listPage, f filter, now time.Tim
 	}
 	page.Orders = ordersOf(aggregates)
 	if next != nil {
-		page.Pager.Next = web.Link{Text: "Older", Href: f.address(ordersPath, "after", cursorOf(*next))}
+		page.Pager.Next = web.Link{Text: "Older", Href: f.Address(ordersPath, "after", cursorOf(*next))}
 	}
 	if !first {
 		return nil
@@ -123,7 +123,7 @@ func (l *listPage) choices(f filter) {
 		count      int
 	}{{showAll, "All", -1}, {showAttention, "Need attention", l.Cases.Flagged}, {showStuck, "Ready for over an hour", l.Cases.Stuck},
 		{showUndelivered, "Notification given up", l.Cases.Undelivered}} {
-		l.Choices = append(l.Choices, web.Choice{Text: c.text, Href: filter{}.address(ordersPath, "show", c.show), Active: f.Show == c.show,
+		l.Choices = append(l.Choices, web.Choice{Text: c.text, Href: filter{}.Address(ordersPath, "show", c.show), Active: f.Show == c.show,
 			Count: c.count})
 	}
 }

@@ -23,6 +23,7 @@ import (
 //go:embed pages/*.html assets
 var files embed.FS
 
+// The role that every page needs, and the addresses of the lists.
 const (
 	admin            = "admin"
 	ordersPath       = "/admin/orders"

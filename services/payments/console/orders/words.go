@@ -25,6 +25,7 @@ func badgeOf[S ~string](badges map[S]web.Badge, state S) web.Badge {
 	return web.Badge{Text: string(state)}
 }
 
+// statusBadge is the badge of an order's status.
 func statusBadge(s order.Status) web.Badge { return badgeOf(statusBadges, s) }
 
 // statusBadges has the words and the colour of each status.
@@ -60,6 +61,7 @@ func attentionBadge(a order.Attention) web.Badge {
 	return web.Badge{Kind: "bad", Text: name}
 }
 
+// depositBadge is the badge of a deposit's state.
 func depositBadge(s order.DepositState) web.Badge { return badgeOf(depositBadges, s) }
 
 // depositBadges has the words for each state of a deposit.
@@ -72,6 +74,7 @@ var depositBadges = map[order.DepositState]web.Badge{
 	order.DepositStateReversed:  {Text: "Taken back by the bank"},
 }
 
+// refundBadge is the badge of a refund's state.
 func refundBadge(s order.RefundStatus) web.Badge { return badgeOf(refundBadges, s) }
 
 // refundBadges has the words for each state of a refund.
@@ -81,6 +84,7 @@ var refundBadges = map[order.RefundStatus]web.Badge{
 	order.RefundFailed:    {Kind: "bad", Text: "Failed"},
 }
 
+// noticeBadge is the badge of a notification's state.
 func noticeBadge(s payments.NotificationState) web.Badge { return badgeOf(notificationBadges, s) }
 
 // notificationBadges has the words for each state of a notification.
@@ -92,6 +96,7 @@ var notificationBadges = map[payments.NotificationState]web.Badge{
 	payments.NotificationSkipped:   {Text: "Nowhere to go"},
 }
 
+// outcomeBadge is the badge of what became of a webhook.
 func outcomeBadge(o payments.WebhookOutcome) web.Badge { return badgeOf(outcomeBadges, o) }
 
 // outcomeBadges has the words for what became of a webhook.

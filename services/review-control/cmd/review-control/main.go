@@ -22,11 +22,13 @@ import (
 	"hub.internal/services/review-control/suppression"
 )
 
+// program is what the shell of all services needs to know of this one.
 var program = service.Program[settings]{Name: "review-control", Short: "The service where people decide on mails, and that sends them",
 	Migrate: postgres.Migrate, Manifest: manifest, Build: build,
 	// The workers have a connection each beside those of the calls.
 	Connections: func(s settings) int { return 10 + s.Workers }}
 
+// manifest is what review-control tells the gateway. It is made without a store, so that `review-control manifest` needs none.
 func manifest() tool.Manifest {
 	return hop.Manifest("review-control", reviewcontrol.Tools(reviewcontrol.New(reviewcontrol.Config{})),
 		backlog.Operations(nil), console.Routes()...)
@@ -34,6 +36,8 @@ func manifest() tool.Manifest {
 
 func main() { os.Exit(program.Main()) }
 
+// build puts the rooms together: the store, the clients of authoring and auth, the sender, the Service, its pages and its
+// jobs. Nothing runs before all of them are made.
 func build(h *service.Host, s settings) error {
 	sender, err := smtp.New(smtp.Config{Addr: s.SMTPAddr, TLS: s.SMTPTLS, User: s.SMTPUser, Password: s.SMTPPassword.Reveal(),
 		Hello: s.SMTPHello, Timeout: s.Timeout})

@@ -11,6 +11,7 @@ import (
 	"hub.internal/pkg/service"
 )
 
+// settings are read from the environment; OPERATING.md tells them.
 type settings struct {
 	service.Settings
 	// PublicURL is where browsers reach the gateway.
@@ -24,6 +25,9 @@ type settings struct {
 	MailFrom     string        `env:"HUB_MAIL_FROM,required,notEmpty"`
 	MailFromName string        `env:"HUB_MAIL_FROM_NAME"`
 
+	// PerMinute bounds the mails of all replicas together, Workers those that one replica hands over at once. Delay is how long
+	// mails wait after the last decision, Timeout bounds connecting and one hand-over, Retry is the first pause after a mail was
+	// put off, and GiveUp ends its tries.
 	PerMinute int           `env:"HUB_SEND_PER_MINUTE" envDefault:"600"`
 	Delay     time.Duration `env:"HUB_SEND_DELAY" envDefault:"30s"`
 	Workers   int           `env:"HUB_SEND_WORKERS" envDefault:"4"`

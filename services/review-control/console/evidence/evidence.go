@@ -63,8 +63,10 @@ func Read(raw json.RawMessage, most int) (v Value, cut bool) {
 	return v, err != nil
 }
 
+// errCut ends the reading of evidence that is larger than a page shows.
 var errCut = errors.New("there is more")
 
+// reader reads evidence, and counts how many values it may still read.
 type reader struct {
 	*json.Decoder
 	left int
@@ -103,6 +105,7 @@ func (e *reader) value(depth int) (Value, error) {
 	return Value{Kind: "null", Text: "null"}, nil
 }
 
+// members reads an object or a list to its end. With an error it returns what was read before.
 func (e *reader) members(kind string, depth int) (Value, error) {
 	v := Value{Kind: kind}
 	for e.More() {

@@ -89,10 +89,10 @@ func (s *shared[S]) get(t testing.TB) S {
 // end removes the server if it was started.
 func (s *shared[S]) end() error {
 	var none S
-	if s.server == none || s.err != nil {
-		return nil
+	if started := s.server != none && s.err == nil; started {
+		return s.server.Remove()
 	}
-	return s.server.Remove()
+	return nil
 }
 
 // own starts a server for one test alone.

@@ -58,7 +58,8 @@ func (o *Overview) search(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	after, ok := auditlog.ParsePosition(q.Get("after"))
-	p := logPage{Filter: f, Export: f.Address(exportPath, "after", ""), Limit: exportLimit, Pager: web.Pager{Label: "More of the log", Key: "n"}}
+	p := logPage{Filter: f, Export: f.Address(exportPath, "after", ""), Limit: exportLimit}
+	p.Pager = web.Pager{Label: "More of the log", Key: "n"}
 	if ok {
 		p.Pager.Back = web.Link{Text: "Newest", Href: f.Address(logPath, "after", "")}
 	}

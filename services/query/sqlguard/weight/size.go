@@ -2,6 +2,7 @@ package weight
 
 import (
 	"math"
+	"strconv"
 
 	"hub.internal/services/query/sqlguard/lexer"
 )
@@ -134,7 +135,11 @@ func (w *weigher) multiplies(a lexer.Argument) bool {
 	return factors > 1
 }
 
-// isBelow reports whether an integer of at most that much stands at i.
-func (w *weigher) isBelow(i int, most uint64) bool {
-	return w.Tokens[i].Digits && w.Integer(lexer.Argument{From: i, To: i + 1}) <= most
+// isBelow reports whether a number of at most that much stands at i.
+func (w *weigher) isBelow(i int, most float64) bool {
+	if i >= len(w.Tokens) {
+		return false
+	}
+	n, err := strconv.ParseFloat(w.Tokens[i].Text, 64)
+	return err == nil && n <= most
 }

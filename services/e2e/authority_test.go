@@ -166,8 +166,8 @@ func (p *page) forms() []attempt {
 	p.t.Helper()
 	var found []struct{ Method, Path, Body, Kind string }
 	p.Evaluate(
-		`[...document.forms].filter((f) => f.method !== "dialog").flatMap((f) => [...f.querySelectorAll("button, input[type=submit]")].map((b)
-			=> {
+		`[...document.forms].filter((f) => f.method !== "dialog")
+			.flatMap((f) => [...f.querySelectorAll("button, input[type=submit]")].map((b) => {
 		const data = new FormData(f);
 		if (b.name) data.append(b.name, b.value);
 		return {

@@ -2,6 +2,7 @@ package sqlguard_test
 
 import (
 	"context"
+	"database/sql"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -30,8 +31,11 @@ var (
 	memorySeed = flag.Uint64("memory.seed", 1, "what the statements of TestMemory are made from")
 )
 
-// memoryLimit is what no server may come to take.
-const memoryLimit = 1 << 30
+// memoryLimit is what no server may come to take, and step is a rise that is told with what runs at that moment.
+const (
+	memoryLimit = 1 << 30
+	step        = 64 << 20
+)
 
 // memorySchema has columns of the sizes that people have, and a thousand rows.
 const memorySchema = `
@@ -62,21 +66,19 @@ func TestMemory(t *testing.T) {
 		reader := statements.NewReader(source.Server, statements.ReaderOptions{Timeout: 2 * time.Second})
 		defer reader.Close()
 		var next, accepted, answered, refused, late atomic.Int64
-		var flying [3]atomic.Pointer[string]
-		running := func() (list []string) {
-			for i := range flying {
-				if text := flying[i].Load(); text != nil {
-					list = append(list, *text)
-				}
-			}
-			return list
+		db, err := on.Admin()
+		if err != nil {
+			t.Fatal(err)
 		}
+		defer db.Close()
+		// Not only what is asked at this moment: a statement may outlive its KILL.
+		running := func() string { return strings.Join(statementsOf(t, db, src.Reader), "\n") }
 		forgetPeak(on.PID())
 		ctx, cancel := context.WithTimeout(t.Context(), *memoryFor)
 		defer cancel()
 		guarded := sqlguard.Default(16 << 20)
 		var all sync.WaitGroup
-		for i := range flying {
+		for range 3 {
 			all.Go(func() {
 				for ctx.Err() == nil || accepted.Load() < 10 {
 					g := memoryGen{rand.New(rand.NewPCG(*memorySeed, uint64(next.Add(1)))), 0}
@@ -86,7 +88,6 @@ func TestMemory(t *testing.T) {
 					}
 					accepted.Add(1)
 					text, _ := st.Capped(5)
-					flying[i].Store(&text)
 					err = reader.ReadStatement(t.Context(), query.Statement{Text: text, Heavy: st.Heavy()}, &nothing{})
 					switch {
 					case err == nil:
@@ -98,29 +99,54 @@ func TestMemory(t *testing.T) {
 					default:
 						t.Errorf("%v: %s", err, text)
 					}
-					flying[i].Store(nil)
 				}
 			})
 		}
 		look := time.NewTicker(50 * time.Millisecond)
 		defer look.Stop()
-		for ctx.Err() == nil {
+		for told := peakOf(on.PID()); ctx.Err() == nil; {
 			select {
 			case <-look.C:
 			case <-on.Done():
-				t.Errorf("the server went down: %v\n%s", on.Err(), strings.Join(running(), "\n"))
+				t.Errorf("the server went down: %v", on.Err())
 				cancel()
 			case <-ctx.Done():
 			}
-			if peak := peakOf(on.PID()); peak > memoryLimit && ctx.Err() == nil {
-				t.Errorf("the server takes %d MiB; one of these has done it:\n%s", peak>>20, strings.Join(running(), "\n"))
+			switch peak := peakOf(on.PID()); {
+			case ctx.Err() != nil:
+			case peak > memoryLimit:
+				t.Errorf("the server takes %d MiB; one of these has done it:\n%s", peak>>20, running())
 				cancel()
+			case peak > told+step:
+				t.Logf("it takes %d MiB, %d more than before, and runs\n%s", peak>>20, (peak-told)>>20, running())
+				told = peak
 			}
 		}
 		all.Wait()
 		t.Logf("%d statements, %d accepted, %d answered, %d refused by the server, %d too late; at most %d MiB", next.Load(), accepted.Load(),
 			answered.Load(), refused.Load(), late.Load(), peakOf(on.PID())>>20)
 	})
+}
+
+// statementsOf is what a server runs for a user, with the seconds since each was begun.
+func statementsOf(t *testing.T, db *sql.DB, user string) (list []string) {
+	rows, err := db.QueryContext(context.WithoutCancel(t.Context()),
+		"SELECT CONCAT(time, ' s ', command, ' ', COALESCE(info, '')) FROM information_schema.processlist WHERE user = ?", user)
+	if err != nil {
+		t.Log(err)
+		return nil
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err == nil && !strings.Contains(text, " Sleep ") {
+			list = append(list, text)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		t.Log(err)
+	}
+	return list
 }
 
 // dropAnyway drops the database of a server on which statements may run that no KILL ends: then the server is started anew.

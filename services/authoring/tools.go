@@ -38,8 +38,10 @@ func Tools(s *Service) []tool.Tool {
 
 // listSegmentsIn is the input of list_segments; the schema below declares its bounds.
 type listSegmentsIn struct {
-	Limit int64  `json:"limit"`
-	Kind  string `json:"kind"`
+	Limit     int64         `json:"limit"`
+	Kind      string        `json:"kind"`
+	SegmentID schema.IDText `json:"segmentId"`
+	Offset    int64         `json:"offset"`
 }
 
 // listSegmentsTool declares list_segments.
@@ -51,8 +53,10 @@ func listSegmentsTool(s *Service) tool.Tool {
 		Input: schema.Object(
 			schema.Optional("limit", schema.Integer("How many to list.", schema.Range(1, maxList), schema.Default(defaultList))),
 			schema.Optional("kind", schema.String("Only segments of this kind.", schema.Enum(Kinds()...))),
+			schema.Optional("segmentId", schema.String("Only this one.", schema.Length(1, 0))),
+			schema.Optional("offset", schema.Integer("", schema.Min(0), schema.Default(0))),
 		),
-		Errors:   readErrors(),
+		Errors:   readErrors("segmentId"),
 		Limits:   map[string]int64{"default_limit": defaultList, "max_limit": maxList},
 		Examples: examples("list_segments"),
 	}, s.ListSegments)
@@ -60,24 +64,28 @@ func listSegmentsTool(s *Service) tool.Tool {
 
 // listDraftsIn is the input of list_drafts.
 type listDraftsIn struct {
-	Limit  int64  `json:"limit"`
-	Status string `json:"status"`
+	Limit   int64         `json:"limit"`
+	Status  string        `json:"status"`
+	DraftID schema.IDText `json:"draftId"`
+	Offset  int64         `json:"offset"`
 }
 
 // listDraftsTool declares list_drafts.
 func listDraftsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "list_drafts", Position: 11, Category: tool.Query, Scope: scopeQuery,
-		Description: "The stored drafts, newest first: status, segment, number of targets, how far the review is (decisions) and how far the " +
-			"sending (delivery). rejections counts rejected targets by the reason that reviewers chose, to write better next time: recipient " +
+		Description: "The stored drafts, newest first: status, segment, number of targets, how far the review is (decisions) and the " +
+			"sending (delivery). rejected lists what people rejected, with their note and reason, to write exactly those again: recipient " +
 			"(wrong person or company), content (wrong or untrue), tone (or language), timing (not now), duplicate (asked already), other; " +
-			"those rejected without a reason are not in it. A draft goes draft → in_review (queue_for_review) → approved or " +
+			"rejections counts by reason. A draft goes draft → in_review (queue_for_review) → approved or " +
 			"rejected (people) → sent.",
 		Input: schema.Object(
 			schema.Optional("limit", schema.Integer("How many to list.", schema.Range(1, maxList), schema.Default(defaultList))),
 			schema.Optional("status", schema.String("Only drafts in this status.", schema.Enum(Statuses()...))),
+			schema.Optional("draftId", schema.String("Only this one.", schema.Length(1, 0))),
+			schema.Optional("offset", schema.Integer("", schema.Min(0), schema.Default(0))),
 		),
-		Errors:   readErrors(),
+		Errors:   readErrors("draftId"),
 		Limits:   map[string]int64{"default_limit": defaultList, "max_limit": maxList},
 		Examples: examples("list_drafts"),
 	}, s.ListDrafts)
@@ -186,10 +194,11 @@ func saveMessageDraftTool(s *Service) tool.Tool {
 // storeAway is what a write answers while the store cannot be reached: the key makes it safe to send it again.
 const storeAway = "The write store cannot be reached right now. Try again in a moment, with the same Idempotency-Key."
 
-// readErrors are those of the tools that only read.
-func readErrors() []tool.ErrorDoc {
+// readErrors are those of the tools that only read, by an id of the name among others.
+func readErrors(id string) []tool.ErrorDoc {
 	return []tool.ErrorDoc{
 		{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."},
+		{Code: fault.NotFound, Reason: "Nothing has the " + id + "."},
 		{Code: fault.DB, Reason: "The write store cannot be reached right now. Try again in a moment."},
 	}
 }

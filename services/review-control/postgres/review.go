@@ -31,6 +31,9 @@ const (
 	// Of most drafts the rejected ones are few: the index has them.
 	rejectionsOf = `SELECT reason, count(*) FROM review_control.targets
 		WHERE draft_id = $1 AND choice = 'rejected' AND reason <> '' GROUP BY reason`
+	// The index has them in their order, however many are rejected.
+	newestRejections = `SELECT position AS index, external_id, to_email, subject, reason, note, decided_at FROM review_control.targets
+		WHERE draft_id = $1 AND choice = 'rejected' ORDER BY decided_at DESC, position LIMIT $2`
 
 	targetColumns = `position AS index, external_id, to_email, to_name, mailings, unsubscribe_token AS token,
 	choice, revision, decided_by, decided_at, note, reason, rendering_hash, action,
@@ -269,10 +272,10 @@ func missingOf(id reviewcontrol.ID, indexes []int, targets []reviewcontrol.Targe
 	return fmt.Errorf("draft %s: an index is asked for twice", id)
 }
 
-// TakeSync returns a review whose changes authoring may not have heard of, with how many of its targets are rejected
-// for which reason: both of one moment, as nobody decides while the review is locked.
+// TakeSync returns a review whose changes authoring may not have heard of, with which of its targets are rejected
+// for which reason: all of one moment, as nobody decides while the review is locked.
 func (s *Store) TakeSync(ctx context.Context, id reviewcontrol.ID) (
-	r reviewcontrol.Review, rejections map[reviewcontrol.Reason]int, err error) {
+	r reviewcontrol.Review, rejections reviewcontrol.Rejections, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		if r, err = someReview(ctx, tx, id, takeSync); err != nil {
 			return err
@@ -281,13 +284,19 @@ func (s *Store) TakeSync(ctx context.Context, id reviewcontrol.ID) (
 		if err != nil {
 			return err
 		}
-		rejections = map[reviewcontrol.Reason]int{}
+		rejections = reviewcontrol.Rejections{ByReason: map[reviewcontrol.Reason]int{}}
 		var reason reviewcontrol.Reason
 		var n int
 		_, err = pgx.ForEachRow(rows, []any{&reason, &n}, func() error {
-			rejections[reason] = n
+			rejections.ByReason[reason] = n
 			return nil
 		})
+		if err != nil || r.Counts.Rejected == 0 {
+			return err
+		}
+		newest, err := collect(ctx, tx, pgx.RowToStructByName[reviewcontrol.Rejection], newestRejections, int64(id),
+			reviewcontrol.MaxRejectionsTold)
+		rejections.Newest = reviewcontrol.Told(newest)
 		return err
 	})
 	return r, rejections, err

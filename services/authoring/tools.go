@@ -48,12 +48,11 @@ type listSegmentsIn struct {
 func listSegmentsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "list_segments", Position: 10, Category: tool.Query, Scope: scopeQuery,
-		Description: "The stored segments (named lists of targets), newest first, with their number of targets and who made them. An id found " +
-			"here is the segmentId of save_message_draft.",
+		Description: "The stored segments (named lists of targets), newest first, with their number of targets and who made them.",
 		Input: schema.Object(
-			schema.Optional("limit", schema.Integer("How many to list.", schema.Range(1, maxList), schema.Default(defaultList))),
+			schema.Optional("limit", schema.Integer("", schema.Range(1, maxList), schema.Default(defaultList))),
 			schema.Optional("kind", schema.String("Only segments of this kind.", schema.Enum(Kinds()...))),
-			schema.Optional("segmentId", schema.String("Only this one.", schema.Length(1, 0))),
+			schema.Optional("segmentId", schema.String("", schema.Length(1, 0))),
 			schema.Optional("offset", schema.Integer("", schema.Min(0), schema.Default(0))),
 		),
 		Errors:   readErrors("segmentId"),
@@ -74,15 +73,14 @@ type listDraftsIn struct {
 func listDraftsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "list_drafts", Position: 11, Category: tool.Query, Scope: scopeQuery,
-		Description: "The stored drafts, newest first: status, segment, number of targets, how far the review is (decisions) and the " +
-			"sending (delivery). rejected lists what people rejected, with their note and reason, to write exactly those again: recipient " +
-			"(wrong person or company), content (wrong or untrue), tone (or language), timing (not now), duplicate (asked already), other; " +
-			"rejections counts by reason. A draft goes draft → in_review (queue_for_review) → approved or " +
-			"rejected (people) → sent.",
+		Description: "The stored drafts, newest first: status, segment, how far the review is (decisions) and the sending (delivery). " +
+			"rejected lists what people rejected, with their note and reason, to write exactly those again: recipient (the wrong one), " +
+			"content (wrong or untrue), tone (or language), timing (not now), duplicate (asked already), other. A draft goes draft → " +
+			"in_review (queue_for_review) → approved or rejected (people) → sent.",
 		Input: schema.Object(
-			schema.Optional("limit", schema.Integer("How many to list.", schema.Range(1, maxList), schema.Default(defaultList))),
+			schema.Optional("limit", schema.Integer("", schema.Range(1, maxList), schema.Default(defaultList))),
 			schema.Optional("status", schema.String("Only drafts in this status.", schema.Enum(Statuses()...))),
-			schema.Optional("draftId", schema.String("Only this one.", schema.Length(1, 0))),
+			schema.Optional("draftId", schema.String("", schema.Length(1, 0))),
 			schema.Optional("offset", schema.Integer("", schema.Min(0), schema.Default(0))),
 		),
 		Errors:   readErrors("draftId"),

@@ -100,8 +100,10 @@ func listDrafts(f authoring.DraftFilter) (string, []any) {
 		}
 		return `(SELECT d.* FROM ` + from + ` ORDER BY ` + order + ` LIMIT ` + limit + `)`
 	}
-	parts := page("true")
-	if len(f.Statuses) > 0 {
+	var parts string
+	if len(f.Statuses) == 0 {
+		parts = page("true")
+	} else {
 		status := s.statusCondition(f.Statuses)
 		if ids, _, listed := ahead(f); len(ids) > 0 {
 			parts = page(status+` AND d.id <> ALL (`+s.arg(ids)+`::bigint[])`) + ` UNION ALL ` + page(`d.id = ANY (`+s.arg(listed)+`::bigint[])`)

@@ -7,6 +7,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 )
 
@@ -33,22 +34,15 @@ func (l SegmentList) Count() int { return len(l.Segments) }
 
 // ListSegments lists the newest segments.
 func (s *Service) ListSegments(ctx context.Context, in listSegmentsIn) (SegmentList, error) {
-	f := SegmentFilter{Kind: Kind(in.Kind), Offset: in.Offset, Limit: int(in.Limit)}
-	var segments []Segment
-	err := filterID("segment", string(in.SegmentID), &f.ID)
-	if err == nil {
-		segments, err = s.c.Store.Segments(ctx, f)
-	}
+	f := SegmentFilter{ID: wanted(in.SegmentID), Kind: Kind(in.Kind), Offset: in.Offset, Limit: int(in.Limit)}
+	segments, err := s.c.Store.Segments(ctx, f)
 	list := SegmentList{Segments: make([]SegmentInfo, len(segments))}
 	for i, x := range segments {
 		list.Segments[i] = SegmentInfo{ID: x.ID.String(), SegmentID: x.ID.String(), Name: x.Name, Kind: x.Kind, Description: x.Description,
 			TargetCount: x.TargetCount, CreatedBy: x.CreatedBy, CreatedAt: schema.Moment(x.CreatedAt)}
 	}
-	if len(segments) == 0 && err == nil {
-		list.Warnings, err = s.nothingListed(ctx, "segment", "kind", f.ID, f.Offset, func() (string, error) {
-			segment, err := s.c.Store.Segment(ctx, f.ID)
-			return string(segment.Kind), err
-		})
+	if len(segments) == 0 {
+		list.Warnings = nothingListed("segment", in.SegmentID, in.Offset)
 	}
 	return list, err
 }
@@ -64,39 +58,26 @@ type SegmentFilter struct {
 	Limit  int
 }
 
-// filterID reads the id that a list is asked for, where there is one. A text that no id is written as finds nothing, as an unknown id:
-// it is E_NOT_FOUND.
-func filterID(what, text string, id *ID) error {
-	if text == "" {
-		return nil
+// wanted is the id that a list is asked for: 0 without one, and one that nothing has for a text that no id is written as.
+func wanted(id schema.IDText) ID {
+	n, ok := schema.ParseID(id)
+	if !ok && id != "" {
+		return -1
 	}
-	var ok bool
-	if *id, ok = schema.ParseID(text); !ok {
-		return notFound(what, text)
-	}
-	return nil
+	return n
 }
 
-// nothingListed says why a list has no entry: the one that was asked for by its id is of another property than the call wants, which
-// actual tells, or the offset is beyond the end. It is E_NOT_FOUND for an id that nothing has.
-func (s *Service) nothingListed(ctx context.Context, what, property string, id ID, offset int64, actual func() (string, error)) (
-	[]tool.Warning, error) {
+// nothingListed says what a list without an entry was asked for: an id, or an offset beyond the end.
+func nothingListed(what string, id schema.IDText, offset int64) []tool.Warning {
 	switch {
-	case id != 0:
-		value, err := actual()
-		if err != nil {
-			return nil, err
-		}
-		if offset == 0 {
-			return []tool.Warning{{Rule: what + "Id", Message: fmt.Sprintf("%s %s is there, but its %s is %s: leave %s out",
-				what, id, property, value, property)}}, nil
-		}
-		return []tool.Warning{{Rule: "offset", Message: fmt.Sprintf("there is one %s of the id %s: leave offset out", what, id)}}, nil
+	case id != "":
+		return []tool.Warning{{Rule: what + "Id", Message: fmt.Sprintf("no %s has the id %s and all else that was asked for: "+
+			"send it alone, or list them without it", what, text.Shown(string(id), 40))}}
 	case offset > 0:
 		return []tool.Warning{{Rule: "offset", Message: fmt.Sprintf("there are not more than %d such %ss, so offset is beyond the end: "+
-			"begin again at 0, and end at the first page with fewer than limit", offset, what)}}, nil
+			"begin again at 0, and end at the first page with fewer than limit", offset, what)}}
 	}
-	return nil, nil
+	return nil
 }
 
 // DraftInfo is a row of list_drafts.
@@ -144,12 +125,9 @@ func (l DraftList) Count() int { return len(l.Drafts) }
 
 // ListDrafts lists the newest drafts.
 func (s *Service) ListDrafts(ctx context.Context, in listDraftsIn) (DraftList, error) {
-	f := DraftFilter{Offset: in.Offset, Limit: int(in.Limit)}
+	f := DraftFilter{ID: wanted(in.DraftID), Offset: in.Offset, Limit: int(in.Limit)}
 	if in.Status != "" {
 		f.Statuses = []Status{Status(in.Status)}
-	}
-	if err := filterID("draft", string(in.DraftID), &f.ID); err != nil {
-		return DraftList{}, err
 	}
 	drafts, err := s.c.Store.Drafts(ctx, f)
 	if err != nil {
@@ -157,11 +135,8 @@ func (s *Service) ListDrafts(ctx context.Context, in listDraftsIn) (DraftList, e
 	}
 	list := DraftList{Drafts: make([]DraftInfo, len(drafts))}
 	if len(drafts) == 0 {
-		list.Warnings, err = s.nothingListed(ctx, "draft", "status", f.ID, f.Offset, func() (string, error) {
-			d, err := s.c.Store.Draft(ctx, f.ID)
-			return string(d.Status), err
-		})
-		return list, err
+		list.Warnings = nothingListed("draft", in.DraftID, in.Offset)
+		return list, nil
 	}
 	rejected, err := s.rejected(ctx, drafts)
 	for i, d := range drafts {
@@ -215,11 +190,11 @@ func (s *Service) info(d Draft, rejected []RejectedTarget) DraftInfo {
 }
 
 // textOrNil is a text that may be missing, as answers tell it.
-func textOrNil(text string) *string {
-	if text == "" {
+func textOrNil(s string) *string {
+	if s == "" {
 		return nil
 	}
-	return &text
+	return &s
 }
 
 // DraftFilter asks the store for drafts.

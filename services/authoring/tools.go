@@ -55,7 +55,7 @@ func listSegmentsTool(s *Service) tool.Tool {
 			schema.Optional("segmentId", schema.String("", schema.Length(1, 0))),
 			schema.Optional("offset", schema.Integer("", schema.Min(0), schema.Default(0))),
 		),
-		Errors:   readErrors("segmentId"),
+		Errors:   readErrors(),
 		Limits:   map[string]int64{"default_limit": defaultList, "max_limit": maxList},
 		Examples: examples("list_segments"),
 	}, s.ListSegments)
@@ -83,7 +83,7 @@ func listDraftsTool(s *Service) tool.Tool {
 			schema.Optional("draftId", schema.String("", schema.Length(1, 0))),
 			schema.Optional("offset", schema.Integer("", schema.Min(0), schema.Default(0))),
 		),
-		Errors:   readErrors("draftId"),
+		Errors:   readErrors(),
 		Limits:   map[string]int64{"default_limit": defaultList, "max_limit": maxList},
 		Examples: examples("list_drafts"),
 	}, s.ListDrafts)
@@ -192,11 +192,10 @@ func saveMessageDraftTool(s *Service) tool.Tool {
 // storeAway is what a write answers while the store cannot be reached: the key makes it safe to send it again.
 const storeAway = "The write store cannot be reached right now. Try again in a moment, with the same Idempotency-Key."
 
-// readErrors are those of the tools that only read, by an id of the name among others.
-func readErrors(id string) []tool.ErrorDoc {
+// readErrors are those of the tools that only read.
+func readErrors() []tool.ErrorDoc {
 	return []tool.ErrorDoc{
 		{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."},
-		{Code: fault.NotFound, Reason: "Nothing has the " + id + "."},
 		{Code: fault.DB, Reason: "The write store cannot be reached right now. Try again in a moment."},
 	}
 }

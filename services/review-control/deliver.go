@@ -35,9 +35,9 @@ type DeliveryStore interface {
 	// Turn gives a target's mail its place in the line of all mails, one each interval; it
 	// keeps those that are further away than near. It is false when there is nothing to send.
 	Turn(ctx context.Context, id ID, index int, now time.Time, interval, near time.Duration) (time.Time, bool, error)
-	// TakeSync returns a review whose changes authoring may not have heard of, with which of its targets are rejected
-	// for which reason; changes that come later ask for another job. Synced keeps what authoring knows, Unsynced that it does not.
-	TakeSync(ctx context.Context, id ID) (Review, Rejections, error)
+	// TakeSync returns a review whose changes authoring may not have heard of, with how many of its targets are rejected
+	// for which reason and the last rejected, at most 50; changes that come later ask for another job. Synced keeps what authoring knows, Unsynced that it does not.
+	TakeSync(ctx context.Context, id ID) (Review, map[Reason]int, []Target, error)
 	Synced(ctx context.Context, id ID, version int64) error
 	Unsynced(ctx context.Context, id ID) error
 }
@@ -258,53 +258,15 @@ func (s *Service) Finish(ctx context.Context, id ID) (wait time.Duration, err er
 	return s.c.Store.Finish(ctx, id, s.now())
 }
 
-// Rejections are what authoring is told of the rejected targets of a review, for whoever writes the mails again.
-type Rejections struct {
-	// ByReason counts them by their reason; those without one are not among them.
-	ByReason map[Reason]int
-	// Newest are the last rejected, the newest first: at most MaxRejectionsTold with at most maxRejectionBytes.
-	Newest []Rejection
-}
-
-// Rejection is a rejected target as authoring is told of it.
-type Rejection struct {
-	Index      int
-	ExternalID int64
-	ToEmail    string
-	// Subject is that of the mail as it was looked through; empty before that.
-	Subject   string
-	Reason    Reason
-	Note      string
-	DecidedAt time.Time
-}
-
-const (
-	// MaxRejectionsTold is how many rejected targets authoring is told of.
-	MaxRejectionsTold = 50
-	// maxRejectionBytes is how many bytes their texts have together, so that what is told fits a call however it is escaped.
-	maxRejectionBytes = 128 << 10
-)
-
-// Told returns the newest of so many rejections that authoring is told of.
-func Told(newest []Rejection) []Rejection {
-	size := 0
-	for i, r := range newest {
-		if size += len(r.ToEmail) + len(r.Subject) + len(r.Note); size > maxRejectionBytes || i == MaxRejectionsTold {
-			return newest[:i]
-		}
-	}
-	return newest
-}
-
 // Sync is the job that tells authoring what became of a review: its counts, then its status.
 // What it tells is what holds when it runs, so it may run at any time, and twice.
 func (s *Service) Sync(ctx context.Context, id ID) error {
 	ctx = itself(ctx)
-	r, rejections, err := s.c.Store.TakeSync(ctx, id)
+	r, rejections, rejected, err := s.c.Store.TakeSync(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := s.tell(ctx, r, rejections); err != nil {
+	if err := s.tell(ctx, r, rejections, rejected); err != nil {
 		// The job that tries again stands for all changes until then.
 		return errors.Join(err, s.c.Store.Unsynced(context.WithoutCancel(ctx), id))
 	}
@@ -324,8 +286,8 @@ var steps = map[Status][]struct {
 }
 
 // tell tells the counts first: whoever reads a status there finds the counts that go with it.
-func (s *Service) tell(ctx context.Context, r Review, rejections Rejections) error {
-	if err := s.c.Drafts.Progress(ctx, r, rejections); err != nil {
+func (s *Service) tell(ctx context.Context, r Review, rejections map[Reason]int, rejected []Target) error {
+	if err := s.c.Drafts.Progress(ctx, r, rejections, rejected); err != nil {
 		return err
 	}
 	if r.Status == InReview && r.Reopened == 0 {

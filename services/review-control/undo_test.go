@@ -295,24 +295,6 @@ func TestAuthoringHearsWhichMailsAreRejected(t *testing.T) {
 	}
 }
 
-// TestWhatIsToldIsBounded by a number and by bytes.
-func TestWhatIsToldIsBounded(t *testing.T) {
-	t.Parallel()
-	if got := reviewcontrol.Told(make([]reviewcontrol.Rejection, 70)); len(got) != reviewcontrol.MaxRejectionsTold {
-		t.Errorf("%d of 70", len(got))
-	}
-	long := make([]reviewcontrol.Rejection, 50)
-	for i := range long {
-		long[i].Note = strings.Repeat("한", reviewcontrol.MaxNote)
-	}
-	if got := len(reviewcontrol.Told(long)) * len(long[0].Note); got > 128<<10 || got < 100<<10 {
-		t.Errorf("%d bytes of notes", got)
-	}
-	if got := reviewcontrol.Told(long[:1]); len(got) != 1 {
-		t.Errorf("%d of one", len(got))
-	}
-}
-
 func (h *house) lastAction(id reviewcontrol.ID) int {
 	h.t.Helper()
 	a, found, err := h.store.LastAction(h.t.Context(), id, ada.Email)

@@ -357,16 +357,18 @@ func (d Drafts) Transition(ctx context.Context, id reviewcontrol.ID, t reviewcon
 }
 
 // Progress implements Drafts.
-func (d Drafts) Progress(ctx context.Context, r reviewcontrol.Review, rejections reviewcontrol.Rejections) error {
+func (d Drafts) Progress(ctx context.Context, r reviewcontrol.Review, rejections map[reviewcontrol.Reason]int,
+	last []reviewcontrol.Target) error {
 	c := r.Counts
-	rejected := make([]rejectedTarget, len(rejections.Newest))
-	for i, t := range rejections.Newest {
-		rejected[i] = rejectedTarget(t)
+	rejected := make([]rejectedTarget, len(last))
+	for i, t := range last {
+		rejected[i] = rejectedTarget{Index: t.Index, ExternalID: t.ExternalID, ToEmail: t.ToEmail, Subject: t.Inspection.Subject,
+			Reason: t.Decision.Reason, Note: t.Decision.Note, DecidedAt: *t.Decision.At}
 	}
 	_, err := progress.Call(ctx, d.client, progressRequest{
 		draftRequest: draftRequest{r.DraftID.String()}, Version: r.Version,
 		Decisions: decisions{c.Pending, c.Approved, c.Rejected}, Delivery: delivery{c.Sent, c.Failed, c.Suppressed, c.Unknown},
-		Rejections: rejections.ByReason, Rejected: rejected,
+		Rejections: rejections, Rejected: rejected,
 	})
 	return err
 }

@@ -32,8 +32,8 @@ const (
 	rejectionsOf = `SELECT reason, count(*) FROM review_control.targets
 		WHERE draft_id = $1 AND choice = 'rejected' AND reason <> '' GROUP BY reason`
 	// The index has them in their order, however many are rejected.
-	newestRejections = `SELECT position AS index, external_id, to_email, subject, reason, note, decided_at FROM review_control.targets
-		WHERE draft_id = $1 AND choice = 'rejected' ORDER BY decided_at DESC, position LIMIT $2`
+	newestRejections = `SELECT ` + targetColumns + ` FROM review_control.targets
+		WHERE draft_id = $1 AND choice = 'rejected' ORDER BY decided_at DESC, position LIMIT 50`
 
 	targetColumns = `position AS index, external_id, to_email, to_name, mailings, unsubscribe_token AS token,
 	choice, revision, decided_by, decided_at, note, reason, rendering_hash, action,
@@ -275,7 +275,7 @@ func missingOf(id reviewcontrol.ID, indexes []int, targets []reviewcontrol.Targe
 // TakeSync returns a review whose changes authoring may not have heard of, with which of its targets are rejected
 // for which reason: all of one moment, as nobody decides while the review is locked.
 func (s *Store) TakeSync(ctx context.Context, id reviewcontrol.ID) (
-	r reviewcontrol.Review, rejections reviewcontrol.Rejections, err error) {
+	r reviewcontrol.Review, rejections map[reviewcontrol.Reason]int, rejected []reviewcontrol.Target, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		if r, err = someReview(ctx, tx, id, takeSync); err != nil {
 			return err
@@ -284,22 +284,20 @@ func (s *Store) TakeSync(ctx context.Context, id reviewcontrol.ID) (
 		if err != nil {
 			return err
 		}
-		rejections = reviewcontrol.Rejections{ByReason: map[reviewcontrol.Reason]int{}}
+		rejections = map[reviewcontrol.Reason]int{}
 		var reason reviewcontrol.Reason
 		var n int
 		_, err = pgx.ForEachRow(rows, []any{&reason, &n}, func() error {
-			rejections.ByReason[reason] = n
+			rejections[reason] = n
 			return nil
 		})
 		if err != nil || r.Counts.Rejected == 0 {
 			return err
 		}
-		newest, err := collect(ctx, tx, pgx.RowToStructByName[reviewcontrol.Rejection], newestRejections, int64(id),
-			reviewcontrol.MaxRejectionsTold)
-		rejections.Newest = reviewcontrol.Told(newest)
+		rejected, err = targets(ctx, tx, newestRejections, int64(id))
 		return err
 	})
-	return r, rejections, err
+	return r, rejections, rejected, err
 }
 
 // Synced keeps what authoring knows.

@@ -35,8 +35,9 @@ type DeliveryStore interface {
 	// Turn gives a target's mail its place in the line of all mails, one each interval; it
 	// keeps those that are further away than near. It is false when there is nothing to send.
 	Turn(ctx context.Context, id ID, index int, now time.Time, interval, near time.Duration) (time.Time, bool, error)
-	// TakeSync returns a review whose changes authoring may not have heard of, with how many of its targets are rejected
-	// for which reason and the last rejected, at most 50; changes that come later ask for another job. Synced keeps what authoring knows, Unsynced that it does not.
+	// TakeSync returns a review whose changes authoring may not have heard of, with how many of its targets are rejected for
+	// which reason, and the last rejected, at most 50; changes that come later ask for another job. Synced keeps what
+	// authoring knows, Unsynced that it does not.
 	TakeSync(ctx context.Context, id ID) (Review, map[Reason]int, []Target, error)
 	Synced(ctx context.Context, id ID, version int64) error
 	Unsynced(ctx context.Context, id ID) error

@@ -61,7 +61,8 @@ func settingsFlags(f *pflag.FlagSet, in *apps.Settings) {
 	f.IntVar(&in.Limits.ServiceBurst, "service-burst", in.Limits.ServiceBurst, "calls of the app at once")
 }
 
-// putApp creates an app, or changes what the flags name of one that is there.
+// putApp creates an app, or changes what the flags name of one that is there. Called as create it refuses one that is there, and as
+// edit one that is not: whoever types these means one of the two.
 func (c *commands) putApp() *cobra.Command {
 	in := apps.Settings{LinkMode: apps.Consent, Limits: apps.DefaultLimits()}
 	cmd := &cobra.Command{Use: "put CODE --name NAME", Aliases: []string{"create", "edit"}, Args: cobra.ExactArgs(1),
@@ -69,8 +70,9 @@ func (c *commands) putApp() *cobra.Command {
 	settingsFlags(cmd.Flags(), &in)
 	cmd.RunE = c.onApps(func(ctx context.Context, s *apps.Service, args []string) error {
 		a, err := s.Inspect(ctx, args[0])
+		name := cmd.CalledAs()
 		switch {
-		case fault.Is(err, fault.NotFound):
+		case name == "create", name != "edit" && fault.Is(err, fault.NotFound):
 			_, err = s.Create(ctx, args[0], in)
 		case err == nil:
 			next := a.Settings

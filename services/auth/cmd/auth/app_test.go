@@ -107,6 +107,8 @@ func TestAppCommands(t *testing.T) {
 		{[]string{"app", "suspend", "shop"}, service.ExitUsage, "reason"},
 		{[]string{"app", "resume", "shop"}, service.ExitFailed, "cannot become"},
 		{[]string{"app", "put", "nobody"}, service.ExitUsage, "name"},
+		{[]string{"app", "create", "shop", "--name", "Another"}, service.ExitFailed, "shop"},
+		{[]string{"app", "edit", "nobody", "--name", "Nobody"}, service.ExitFailed, "nobody"},
 		{[]string{"app", "issue-secret", "shop"}, service.ExitFailed, "Rotate it"},
 		{[]string{"app", "rotate-webhook-secret", "shop"}, service.ExitFailed, "two secrets"},
 		{[]string{"app", "put", "Shop", "--name", "x", "--redirect-url", "http://x"}, service.ExitUsage, "service_code"},

@@ -32,7 +32,8 @@ func (w *weigher) isNumber(from, to int) bool {
 
 // plainWords are reserved words that stand in an expression: no name is written so.
 var plainWords = lexer.WordSet(`AND OR XOR NOT IS NULL TRUE FALSE CASE WHEN THEN ELSE AS DISTINCT ALL EXISTS IN LIKE RLIKE REGEXP BETWEEN
-	DIV MOD BINARY COLLATE INTERVAL ASC DESC BY OVER ON USING JOIN LEFT RIGHT INNER OUTER CROSS NATURAL STRAIGHT_JOIN WITH ROWS RANGE`)
+	DIV MOD BINARY COLLATE INTERVAL ASC DESC BY OVER ON USING JOIN LEFT RIGHT INNER OUTER CROSS NATURAL STRAIGHT_JOIN WITH ROWS RANGE
+	ORDER SEPARATOR FROM`)
 
 // expression estimates the greatest value among tokens: columns have in, and known in subqueries.
 func (w *weigher) expression(from, to int, in, known yield) (greatest float64) {
@@ -114,6 +115,9 @@ func (w *weigher) call(i int, in, known yield) float64 {
 	if strings.HasPrefix(w.Name(i), "REGEXP_") && len(sizes) > 1 {
 		w.matches(i, sizes[1])
 	}
+	if in.spread && w.Name(i) == "GROUP_CONCAT" { // also without ORDER BY: MariaDB looks at KILL once for each join buffer
+		w.gather(i, sum)
+	}
 	size, bounded := w.makes(i, args, sizes, sum, greatest)
 	if bounded {
 		size = min(size, packet)
@@ -158,12 +162,14 @@ func (w *weigher) makes(i int, args []lexer.Argument, sizes []float64, sum, grea
 		w.add(sum) // the one that is kept beside that which is made
 	case "GROUP_CONCAT":
 		w.add(sum)
-		if w.isSorted(i + 1) {
-			w.gather(i, sum)
-			w.gathering = w.gathering || w.column == smallColumn && sum > sortedColumn
-		}
+		w.sort(i, sum)
 		w.add(w.aggregate)
 		return w.aggregate, true
+	case "COUNT", "SUM", "AVG":
+		if w.own(i+2, w.Tokens[i+1].Mate, w.calls) >= 0 { // a column itself is kept once
+			w.sort(i, sum)
+		}
+		return number, true
 	case "JSON_ARRAYAGG", "JSON_OBJECTAGG":
 		w.gathering = true
 		w.gather(i, sum)
@@ -189,6 +195,19 @@ func (w *weigher) gather(i int, row float64) {
 	}
 }
 
+// sort notes an aggregate with DISTINCT or ORDER BY, which keeps what it is given of each row until the group ends.
+func (w *weigher) sort(i int, row float64) {
+	if w.isSorted(i + 1) {
+		w.gather(i, row)
+		w.gathering = w.gathering || w.column == smallColumn && row > sortedColumn
+	}
+}
+
+// calls reports whether a call begins at i.
+func (w *weigher) calls(i int) bool {
+	return w.Tokens[i].Name != "" && w.Key(i+1) == "(" && !lexer.GrammarWords[w.Key(i)]
+}
+
 // isSorted reports whether the arguments in the parenthesis at i begin with DISTINCT or end with ORDER BY.
 func (w *weigher) isSorted(i int) bool {
 	if w.Key(i+1) == "DISTINCT" {
@@ -210,7 +229,7 @@ var joined = lexer.WordSet(`CONCAT INSERT ELT JSON_ARRAY JSON_OBJECT JSON_SET JS
 	JSON_MERGE JSON_MERGE_PATCH JSON_MERGE_PRESERVE`)
 
 // numeric are functions whose result is a number, a hash or a date, whatever they are given.
-var numeric = lexer.WordSet(`COUNT SUM AVG STD STDDEV STDDEV_POP STDDEV_SAMP VAR_POP VAR_SAMP VARIANCE BIT_AND BIT_OR BIT_XOR
+var numeric = lexer.WordSet(`STD STDDEV STDDEV_POP STDDEV_SAMP VAR_POP VAR_SAMP VARIANCE BIT_AND BIT_OR BIT_XOR
 	ROW_NUMBER RANK DENSE_RANK NTILE PERCENT_RANK CUME_DIST
 	LENGTH CHAR_LENGTH CHARACTER_LENGTH OCTET_LENGTH DATEDIFF TIMESTAMPDIFF JSON_LENGTH INSTR LOCATE FIELD FIND_IN_SET
 	ABS CEIL CEILING FLOOR ROUND TRUNCATE MOD POW POWER SQRT LN LOG LOG2 LOG10 EXP SIGN RAND BIT_COUNT MD5 SHA SHA1 SHA2 CRC32 UUID DATE YEAR

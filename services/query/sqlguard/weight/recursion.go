@@ -202,13 +202,16 @@ func (w *weigher) follow(i int, in yield) []float64 {
 
 // named is the size of the column that is named at i, where others have that of in.
 func (w *weigher) named(i int, in yield) float64 {
+	size := in.greatest()
+	if w.Key(i-1) == "." && !alike(w.long, w.Name(i-2)) { // of another table than those with long texts
+		size = in.value
+	}
 	if w.step == nil {
-		return in.value
+		return size
 	}
 	if table := w.Name(i - 2); w.Key(i-1) == "." && alike(w.step.others, table) && !alike(w.step.own, table) {
-		return in.value
+		return size
 	}
-	size := in.value
 	for k, column := range w.step.columns {
 		if lexer.Alike(column, w.Tokens[i].Name) {
 			size = max(size, w.step.sizes[k])

@@ -81,7 +81,7 @@ func Check(t lexer.Tokens, from int) (isHeavy bool, err error) {
 		case s.column == smallColumn && w.gathers >= 0:
 			return false, lexer.Refuse("sql.size",
 				"%s holds all rows in memory, %d KiB of each at most: gather columns, CAST, CONCAT or JSON_OBJECT of "+
-					"them, no text of REPEAT() or the like, no document of a joined table or of a subquery without WHERE",
+					"them, no text of REPEAT() or the like, nor what a joined table or a subquery without WHERE gathers",
 				gatherer(t[w.gathers].Key), gathered>>10)
 		case s.column == smallColumn && w.at >= 0:
 			return false, lexer.Refuse("sql.size", "%s would gather each row of one table with each of another one: say in ON which rows belong "+
@@ -115,8 +115,11 @@ func CheckExplained(t lexer.Tokens, from int) error {
 
 // gatherer is what a message calls an aggregate that holds all rows.
 func gatherer(name string) string {
-	if name == "GROUP_CONCAT" {
+	switch name {
+	case "GROUP_CONCAT":
 		return name + "() with DISTINCT or ORDER BY"
+	case "COUNT", "SUM", "AVG":
+		return name + "() with DISTINCT"
 	}
 	return name + "()"
 }
@@ -125,8 +128,9 @@ func gatherer(name string) string {
 type yield struct {
 	value, row float64
 	columns    []float64 // of each column of a SELECT without a star
-	documents  bool      // among its columns may be what an aggregate of JSON has made of many rows
+	documents  bool      // among its columns may be what an aggregate of JSON, or a GROUP_CONCAT without groups, has made of many rows
 	joined     bool      // several tables, which give such a column to many rows
+	spread     bool      // its columns may be such texts, which are given to many rows
 	product    bool      // its rows are those of tables that are joined without a condition
 }
 
@@ -141,6 +145,7 @@ type weigher struct {
 	pattern   int     // where a pattern of REGEXP may be too long, -1 for nowhere
 	made      map[int]yield
 	documents map[string]bool // the queries of WITH lists that may yield documents
+	long      []string        // what tables are called that may
 	products
 	growing int        // where a recursion begins whose texts grow beyond mostGrown, -1 for nowhere
 	step    *recursion // of which a step is estimated: recursions within it are not followed
@@ -194,11 +199,19 @@ func (w *weigher) query(from, to int, in yield) yield {
 
 func (y yield) or(other yield) yield {
 	return yield{value: max(y.value, other.value), row: max(y.row, other.row), documents: y.documents || other.documents,
-		joined: y.joined || other.joined, product: y.product || other.product}
+		joined: y.joined || other.joined, spread: y.spread || other.spread, product: y.product || other.product}
 }
 
 // values are the sizes alone.
-func (y yield) values() yield { return yield{value: y.value, row: y.row} }
+func (y yield) values() yield { return yield{value: y.value, row: y.row, spread: y.spread} }
+
+// greatest is the size of the greatest of all columns.
+func (y yield) greatest() float64 {
+	if y.spread {
+		return max(y.value, document)
+	}
+	return y.value
+}
 
 // subquery estimates the query in the parenthesis at i, once.
 func (w *weigher) subquery(i int, in yield) yield {
@@ -208,12 +221,20 @@ func (w *weigher) subquery(i int, in yield) yield {
 		out = made.values()
 		out.product = made.product
 		for j := i; j < w.Tokens[i].Mate && !out.documents; j++ {
-			out.documents = isAggregateOfJSON(w.Tokens, j) || w.IsTable(j) && w.documents[w.Tokens[j].Name]
+			out.documents = isAggregateOfJSON(w.Tokens, j) || w.IsTable(j) && w.documents[w.Tokens[j].Name] || w.listsAll(i, j)
 		}
 		w.made[i] = out
 	}
 	return out
 }
+
+// listsAll reports whether a GROUP_CONCAT of all rows begins at j in the query in the parenthesis at i: groups make shorter lists.
+func (w *weigher) listsAll(i, j int) bool {
+	return w.Tokens[j].Name == "GROUP_CONCAT" && w.Key(j+1) == "(" && w.own(i+1, w.Tokens[i].Mate, w.groups) < 0
+}
+
+// groups reports whether GROUP BY begins at i.
+func (w *weigher) groups(i int) bool { return w.Key(i) == "GROUP" }
 
 // clauses end the list behind SELECT, or stand behind FROM.
 var clauses = lexer.WordSet(`FROM WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE`)
@@ -245,9 +266,7 @@ func (w *weigher) branch(from, to int, in, before yield) yield {
 		if w.Key(cuts[c]) == "FROM" {
 			of = w.tables(cuts[c]+1, cuts[c+1], in.values())
 			in = of.values()
-			if of.documents && of.joined && w.column == smallColumn {
-				in.value = max(in.value, document)
-			}
+			in.spread = of.documents && of.joined && w.column == smallColumn
 		}
 	}
 	out := w.items(cuts[0], cuts[1], in)
@@ -273,7 +292,10 @@ func (w *weigher) tables(from, to int, in yield) yield {
 		}
 		if w.IsTable(i) {
 			out.row += in.row
-			out.documents = out.documents || w.documents[w.Tokens[i].Name]
+			if w.documents[w.Tokens[i].Name] {
+				out.documents = true
+				w.long = append(w.long, w.Tokens[i].Name, w.alias(i))
+			}
 			out.product = out.product || w.many[w.Tokens[i].Name]
 		}
 		if w.Key(i) != "(" {
@@ -289,6 +311,9 @@ func (w *weigher) tables(from, to int, in yield) yield {
 		}
 		if w.IsQuery(i) && (w.Key(i+1) != "(" || w.queryInside(i)) {
 			derived := w.subquery(i, seen)
+			if derived.documents {
+				w.long = append(w.long, w.alias(w.Tokens[i].Mate))
+			}
 			row := out.row + derived.row
 			out = yield{value: max(out.value, derived.value), row: row, documents: out.documents || derived.documents,
 				joined: out.joined, product: out.product || derived.product}
@@ -298,6 +323,14 @@ func (w *weigher) tables(from, to int, in yield) yield {
 		i = w.Tokens[i].Mate
 	}
 	return out
+}
+
+// alias is the name that a table or a derived one is given, which ends at i; "" for none.
+func (w *weigher) alias(i int) string {
+	if w.Key(i+1) == "AS" {
+		i++
+	}
+	return w.Name(i + 1)
 }
 
 // queryInside reports whether the parentheses at i open a query, and no join.
@@ -331,7 +364,7 @@ func (w *weigher) items(from, to int, in yield) (out yield) {
 		var size float64
 		if w.Key(i-1) == "*" { // and no factor: nothing follows
 			size, star = in.row, true
-			out.value = max(out.value, in.value)
+			out.value = max(out.value, in.greatest())
 		} else {
 			size = w.expression(start, i, in, known)
 			if w.isNumber(start, i) {

@@ -14,15 +14,20 @@ type Notice struct{ Rule, Message string }
 // NULL are noticed in a SELECT alone.
 func Notices(text string, isSelect bool) (notices []Notice, quoted []string) {
 	t, err := lexer.Lex(text)
-	if err != nil {
+	if err != nil || t.Pair() != nil {
 		return nil, nil
 	}
 	add := func(rule, message string) {
-		if !slices.ContainsFunc(notices, func(n Notice) bool { return n.Rule == rule }) {
+		if !slices.ContainsFunc(notices, func(n Notice) bool { return n.Rule == rule && n.Message == message }) {
 			notices = append(notices, Notice{rule, message})
 		}
 	}
 	for i := range t {
+		for _, m := range misleading {
+			if message := m.at(t, i); message != "" && isSelect {
+				add(m.rule, message)
+			}
+		}
 		switch key, next := t[i].Key, t.Key(i+1); {
 		case key == "|" && next == "|" && t[i].End == t[i+1].Start && concatenates(t, i):
 			add("sql.concat", "|| is OR here and answers 0 or 1: write CONCAT(a, b) to join texts")

@@ -1,0 +1,144 @@
+package advice
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"hub.internal/services/query/sqlguard/lexer"
+)
+
+// endsAtTheRow finds LAST_VALUE over an order without a frame.
+func endsAtTheRow(t lexer.Tokens, i int) string {
+	if t.Key(i) != "LAST_VALUE" || t.Key(i+1) != "(" {
+		return ""
+	}
+	over := t[i+1].Mate + 1
+	if t.Key(over) != "OVER" || t.Key(over+1) != "(" {
+		return ""
+	}
+	ordered := false
+	for j := over + 2; j < t[over+1].Mate; j++ {
+		switch t.Key(j) {
+		case "(":
+			j = t[j].Mate
+		case "ORDER":
+			ordered = true
+		case "ROWS", "RANGE":
+			return ""
+		}
+	}
+	if !ordered {
+		return ""
+	}
+	return "LAST_VALUE sees the rows up to the current one: add ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+}
+
+// powerOrXOR finds the operator that is a power elsewhere.
+func powerOrXOR(t lexer.Tokens, i int) string {
+	if t.Key(i) != "^" || t.Find("&") || t.Find("|") || t.Find("~") { // where other bits are computed, so are these
+		return ""
+	}
+	return "^ is XOR of bits here, and no power: write POW(x, y)"
+}
+
+// startsAtOne finds a place in a text before its first character.
+func startsAtOne(t lexer.Tokens, i int) string {
+	name := t.Key(i)
+	if t.Key(i+1) != "(" {
+		return ""
+	}
+	list := t.Arguments(i + 1)
+	if len(list) < 2 {
+		return ""
+	}
+	second := list[1]
+	switch {
+	case isOneOf(name, "SUBSTRING|SUBSTR|MID") && second.To-second.From == 1 && t[second.From].Text == "0":
+		return name + " counts from 1, and answers '' from 0"
+	case isOneOf(name, "LEFT|RIGHT") && len(list) == 2 && second.To-second.From == 2 && t.Key(second.From) == "-":
+		return name + " of a negative number is '': write CHAR_LENGTH(x) - n"
+	}
+	return ""
+}
+
+// withoutWildcard finds LIKE of a text that has none of its wildcards.
+func withoutWildcard(t lexer.Tokens, i int) string {
+	if t.Key(i) != "LIKE" || i+1 >= len(t) || !t[i+1].Quoted || t[i+1].Text[0] != '\'' && t[i+1].Text[0] != '"' ||
+		strings.ContainsAny(t[i+1].Text, `%_\`) || isOneOf(t.Key(i-1), "SHOW|TABLES|STATUS|VARIABLES|COLUMNS|DATABASES|SCHEMAS|COLLATION") {
+		return ""
+	}
+	if t.Key(0) == "SHOW" || t.Key(i+2) == "(" || i+2 < len(t) && t[i+2].Quoted {
+		return ""
+	}
+	return "LIKE without % or _ is =: write LIKE '%text%' to find it within, where * is a character like others"
+}
+
+// losesBackslash finds a class such as \d in the pattern of a regular expression that is written with one backslash.
+func losesBackslash(t lexer.Tokens, i int) string {
+	at := i + 1
+	switch key := t.Key(i); {
+	case key == "REGEXP" || key == "RLIKE":
+	case strings.HasPrefix(key, "REGEXP_") && t.Key(i+1) == "(":
+		list := t.Arguments(i + 1)
+		if len(list) < 2 || list[1].To-list[1].From != 1 {
+			return ""
+		}
+		at = list[1].From
+	default:
+		return ""
+	}
+	if at >= len(t) || !t[at].Quoted {
+		return ""
+	}
+	for text, j := t[at].Text, 0; j < len(text)-1; j++ {
+		if text[j] != '\\' {
+			continue
+		}
+		if j++; strings.IndexByte(`dDwWsSbB.+*?()[]{}|^$`, text[j]) >= 0 {
+			return fmt.Sprintf("a text loses a backslash, so that the pattern has '%c' for '\\%[1]c': write '\\\\%[1]c'", text[j])
+		}
+	}
+	return ""
+}
+
+// months are where minutes belong.
+var months = regexp.MustCompile(`%[Hhk]:%m|%m:%s`)
+
+// formatOfDates finds a format without %, and one with months where minutes belong.
+func formatOfDates(t lexer.Tokens, i int) string {
+	if !isOneOf(t.Key(i), "DATE_FORMAT|TIME_FORMAT|STR_TO_DATE") || t.Key(i+1) != "(" {
+		return ""
+	}
+	list := t.Arguments(i + 1)
+	if len(list) < 2 || list[1].To-list[1].From != 1 || !t[list[1].From].Quoted {
+		return ""
+	}
+	switch format := t[list[1].From].Text; {
+	case !strings.Contains(format, "%"):
+		return "a format without % is the same text for each date: write '%Y-%m-%d'"
+	case months.MatchString(format):
+		return "%m is the month: minutes are %i, as in '%H:%i:%s'"
+	}
+	return ""
+}
+
+// weekOfYear finds a week without its mode.
+func weekOfYear(t lexer.Tokens, i int) string {
+	if !isOneOf(t.Key(i), "WEEK|YEARWEEK") || t.Key(i+1) != "(" || len(t.Arguments(i+1)) != 1 {
+		return ""
+	}
+	return t.Key(i) + " begins weeks on Sunday, and counts the days before the first of them as week 0 or the last year's: " +
+		"write " + t.Key(i) + "(date, 3) for weeks by ISO 8601"
+}
+
+// milliseconds finds FROM_UNIXTIME of a number that can only be milliseconds.
+func milliseconds(t lexer.Tokens, i int) string {
+	if t.Key(i) != "FROM_UNIXTIME" || t.Key(i+1) != "(" {
+		return ""
+	}
+	if list := t.Arguments(i + 1); t.Integer(list[0]) < 100_000_000_000 {
+		return ""
+	}
+	return "FROM_UNIXTIME takes seconds, and answers NULL for milliseconds: divide them by 1000"
+}

@@ -1,0 +1,257 @@
+package advice
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"hub.internal/services/query/sqlguard/lexer"
+)
+
+// misleading are statements that run and answer something else than what was asked, as far as their text alone shows it. Each
+// looks at one token, and says what is wrong there; "" for nothing. None may speak without cause: what only a column's type
+// would tell is not here.
+var misleading = []struct {
+	rule string
+	at   func(t lexer.Tokens, i int) string
+}{
+	{"sql.null", neverTrue},
+	{"sql.date_number", dateAndNumber},
+	{"sql.count", countsAll},
+	{"sql.chain", chained},
+	{"sql.join", joinsAll},
+	{"sql.join", joinsItself},
+	{"sql.quotes", ordersByText},
+	{"sql.frame", endsAtTheRow},
+	{"sql.operator", powerOrXOR},
+	{"sql.operator", startsAtOne},
+	{"sql.operator", withoutWildcard},
+	{"sql.operator", losesBackslash},
+	{"sql.operator", formatOfDates},
+	{"sql.operator", weekOfYear},
+	{"sql.date", milliseconds},
+	{"sql.never", contradicts},
+}
+
+// neverTrue finds NULL in a comparison, in a list and in CASE, where nothing equals it.
+func neverTrue(t lexer.Tokens, i int) string {
+	switch key := t.Key(i); {
+	case key == "NULL" && t.Key(i-1) == "WHEN" && t.Key(i+1) == "THEN":
+		return "WHEN NULL is never met: write CASE WHEN x IS NULL THEN"
+	case key == "LIKE" && t.Key(i+1) == "NULL":
+		return "LIKE NULL is never true: write IS NULL"
+	case key == "NULL" && t.Key(i-1) != "IS" && t.Key(i-1) != "NOT" && equals(t, i+1):
+		return "a comparison of NULL with = or <> is never true: write IS NULL or IS NOT NULL"
+	case key == "IN" && t.Key(i+1) == "(" && !t.IsQuery(i+1):
+		list := t.Arguments(i + 1)
+		nulls := 0
+		for _, a := range list {
+			if a.To-a.From == 1 && t.Key(a.From) == "NULL" {
+				nulls++
+			}
+		}
+		switch {
+		case nulls > 0 && t.Key(i-1) == "NOT":
+			return "NOT IN is never true where NULL is in the list: leave NULL out, and add AND x IS NOT NULL"
+		case nulls == len(list):
+			return "IN (NULL) is never true: write IS NULL"
+		}
+	}
+	return ""
+}
+
+// equals reports whether = or <> stands at i.
+func equals(t lexer.Tokens, i int) bool {
+	return t.Key(i) == "=" || t.Key(i) == "<" && t.Key(i+1) == ">" || t.Key(i) == "!" && t.Key(i+1) == "="
+}
+
+// dates are functions that answer a date, or a time of a date.
+var dates = lexer.WordSet(`NOW SYSDATE CURDATE CURRENT_DATE CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP UTC_DATE UTC_TIMESTAMP DATE LAST_DAY
+	DATE_ADD DATE_SUB STR_TO_DATE MAKEDATE TIMESTAMP`)
+
+// dateEnd is behind the date that begins at i, by its function or as DATE '...'; 0 where none does.
+func dateEnd(t lexer.Tokens, i int) int {
+	if !dates[t.Key(i)] || t.Key(i-1) == "." {
+		return 0
+	}
+	switch key := t.Key(i); {
+	case t.Key(i+1) == "(":
+		return t[i+1].Mate + 1
+	case (key == "DATE" || key == "TIMESTAMP") && i+1 < len(t) && t[i+1].Quoted:
+		return i + 2
+	case strings.HasPrefix(key, "CURRENT_") || strings.HasPrefix(key, "LOCALTIME"):
+		return i + 1
+	}
+	return 0
+}
+
+// dateAndNumber finds a date with a number added to it, or another date taken from it: both are sums of their digits.
+func dateAndNumber(t lexer.Tokens, i int) string {
+	end := dateEnd(t, i)
+	sign := t.Key(end)
+	if end == 0 || sign != "+" && sign != "-" || end+1 >= len(t) {
+		return ""
+	}
+	if sign == "-" && dateEnd(t, end+1) > 0 {
+		return "a date less a date is the difference of their digits, and no time: write DATEDIFF(a, b) or TIMESTAMPDIFF(DAY, b, a)"
+	}
+	if !t[end+1].Digits || t[end+1].Text == "0" {
+		return ""
+	}
+	return fmt.Sprintf("a date %s %s is a sum of its digits, and no date: write %[1]s INTERVAL %[2]s DAY", sign, t[end+1].Text)
+}
+
+// countsAll finds COUNT of what is never NULL, or is so only where a column is.
+func countsAll(t lexer.Tokens, i int) string {
+	if t.Key(i) != "COUNT" || t.Key(i+1) != "(" {
+		return ""
+	}
+	const words = "COUNT counts each value that is not NULL, 0 too: write SUM(condition), or COUNT(CASE WHEN condition THEN 1 END)"
+	from, to := i+2, t[i+1].Mate
+	switch {
+	case t.Key(from) == "DISTINCT":
+	case t.Key(from) == "IF" && t.Key(from+1) == "(" && t[from+1].Mate == to-1:
+		if list := t.Arguments(from + 1); len(list) == 3 && isPlain(t, list[1]) && isPlain(t, list[2]) {
+			return words
+		}
+	case t.Key(from) == "CASE" && t.Key(to-1) == "END" && t.Key(to-3) == "ELSE" && t[to-2].Digits:
+		return words
+	case compared(t, from, to):
+		return words
+	}
+	return ""
+}
+
+// isPlain reports whether an argument is a number or a text.
+func isPlain(t lexer.Tokens, a lexer.Argument) bool {
+	return a.To-a.From == 1 && (t[a.From].Digits || t[a.From].Quoted)
+}
+
+// compared reports whether what stands in [from, to) is a comparison alone, without OR NULL.
+func compared(t lexer.Tokens, from, to int) bool {
+	found := false
+	for i := from; i < to; i++ {
+		switch t.Key(i) {
+		case "(":
+			i = t[i].Mate
+		case "OR", "AND", "XOR", "CASE", "|", "&":
+			return false
+		case "IS":
+			return true // answers 0 or 1, never NULL
+		}
+		_, is := comparison(t, i)
+		found = found || is
+	}
+	return found
+}
+
+// comparison is behind the operator at i, if that compares.
+func comparison(t lexer.Tokens, i int) (end int, is bool) {
+	key := t.Key(i)
+	for end = i; isOneOf(t.Key(end), "=|<|>|!") && (end == i || t[end].Start == t[end-1].End); end++ {
+	}
+	var written strings.Builder
+	for j := i; j < end; j++ {
+		written.WriteString(t.Key(j))
+	}
+	switch written.String() {
+	case "=", "<", ">", "<=", ">=", "<>", "!=":
+		return end, !(key == ">" && t.Key(i-1) == "-" && t[i].Start == t[i-1].End) // ->
+	}
+	return end, false
+}
+
+// chained finds a < b < c, which compares 0 or 1 with c.
+func chained(t lexer.Tokens, i int) string {
+	if isOneOf(t.Key(i-1), "=|<|>|!|-") {
+		return ""
+	}
+	next, is := comparison(t, i)
+	if !is {
+		return ""
+	}
+	end := operand(t, next)
+	if _, again := comparison(t, end); end == 0 || !again {
+		return ""
+	}
+	return "a < b < c compares the 0 or 1 of a < b with c: write a < b AND b < c, or b BETWEEN a AND c"
+}
+
+// operand is behind the value that begins at i: names, numbers, texts and calls with + - * / % between them; 0 where none begins.
+func operand(t lexer.Tokens, i int) int {
+	for {
+		if t.Key(i) == "-" || t.Key(i) == "+" {
+			i++
+		}
+		switch {
+		case i >= len(t):
+			return 0
+		case t.Key(i) == "(":
+			i = t[i].Mate + 1
+		case t[i].Digits || t[i].Quoted:
+			i++
+		case t[i].Name != "" && !nameless[t[i].Key]:
+			for i++; t.Key(i) == "." && i+1 < len(t); i += 2 {
+			}
+			if t.Key(i) == "(" {
+				i = t[i].Mate + 1
+			}
+		default:
+			return 0
+		}
+		if !isOneOf(t.Key(i), "+|-|*|/|%|DIV|MOD") {
+			return i
+		}
+		i++
+	}
+}
+
+// ordersByText finds a text behind ORDER BY or GROUP BY.
+func ordersByText(t lexer.Tokens, i int) string {
+	if t.Key(i) != "BY" || i+1 >= len(t) || !t[i+1].Quoted || t[i+1].Text[0] != '\'' || !isOneOf(t.Key(i-1), "ORDER|GROUP|PARTITION") {
+		return ""
+	}
+	if next := t.Key(i + 2); next != "" && !endsFrom[next] && !isOneOf(next, ",|ASC|DESC|SEPARATOR|ROWS|RANGE") {
+		return "" // it begins an expression
+	}
+	return t.Key(i-1) + " BY of a text is the same for all rows: write a column without quotes, or in `backquotes`"
+}
+
+// contradicts finds two conditions side by side that nothing meets: other values of one column, and an upper end below the lower.
+func contradicts(t lexer.Tokens, i int) string {
+	switch key := t.Key(i); {
+	case key == "BETWEEN" && t.Key(i+2) == "AND" && i+3 < len(t) && ends(t, i+4) && below(t, i+3, i+1):
+		return "BETWEEN from more to less is never true: write the smaller end first"
+	case key == "AND" && i >= 3 && i+3 < len(t) && t[i-3].Name != "" && t.Name(i-3) == t.Name(i+1) &&
+		isOneOf(t.Key(i-4), "WHERE|AND|ON|HAVING|(|WHEN") && t.Key(i-2) == "=" && t.Key(i+2) == "=" && ends(t, i+4) &&
+		(below(t, i-1, i+3) || below(t, i+3, i-1)):
+		return "a column does not equal two values at once: write IN (…), or OR"
+	}
+	return ""
+}
+
+// ends reports whether a condition ends before i.
+func ends(t lexer.Tokens, i int) bool {
+	return i >= len(t) || endsFrom[t.Key(i)] || isOneOf(t.Key(i), "AND|OR|THEN|,")
+}
+
+// below reports whether one literal is below another of its kind: two numbers, or two texts of ASCII.
+func below(t lexer.Tokens, i, j int) bool {
+	a, b := t[i], t[j]
+	if a.Quoted && b.Quoted {
+		x, y := strings.ToUpper(a.Text[1:len(a.Text)-1]), strings.ToUpper(b.Text[1:len(b.Text)-1])
+		return x != "" && isASCII(x+y) && strings.TrimRight(x, " ") < strings.TrimRight(y, " ")
+	}
+	x, errX := strconv.ParseFloat(a.Text, 64)
+	y, errY := strconv.ParseFloat(b.Text, 64)
+	return a.Digits && b.Digits && errX == nil && errY == nil && x < y
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}

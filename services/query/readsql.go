@@ -32,6 +32,8 @@ type Statement struct {
 	Written string
 	// Quoted are texts in it that may have been meant as names of columns: those that are, are warned of.
 	Quoted []string
+	// Grouping says whether it may select what its groups do not determine: the server is asked then, and it is warned of.
+	Grouping sqlguard.Grouping
 	// Most is how many rows the text itself yields at most; 0 when that is not known.
 	Most int
 	// Heavy says that it may take much of the server's memory: it gets less time, and one runs at a time.
@@ -253,6 +255,7 @@ func (s *statements) run(ctx context.Context, key, text string, answer *sqlAnswe
 	st := Statement{Written: text, Turn: turn, Heavy: accepted.Heavy()}
 	var noticed []sqlguard.Notice
 	noticed, st.Quoted = accepted.Noticed()
+	st.Grouping = accepted.Grouping()
 	var edited bool
 	if st.Text, edited = accepted.Capped(answer.limit + 1); edited {
 		st.Most = answer.limit + 1

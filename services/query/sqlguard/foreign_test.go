@@ -216,7 +216,7 @@ func TestAdvice(t *testing.T) {
 // FuzzAdvice: no text brings down who looks for what may be meant.
 func FuzzAdvice(f *testing.F) {
 	for _, text := range []string{`SELECT TOP`, `SELECT a FROM t WHERE b = %`, `INTERVAL '`, `DATE_ADD(`, `CAST(AS TEXT)`, `FROM (SELECT`,
-		`a || `, `"`, `= NULL`} {
+		`a || `, `"`, `= NULL`, `SELECT a, COUNT(*) FROM t GROUP BY 1, b`, `SELECT LEFT(a, -1), SUBSTRING(a`, `ON a.b`, `IN (`} {
 		f.Add(text)
 	}
 	guard := sqlguard.Default(0)
@@ -225,6 +225,7 @@ func FuzzAdvice(f *testing.F) {
 		advice.Words(text)
 		if s, err := guard.Parse(text); err == nil {
 			s.Noticed()
+			s.Grouping()
 		}
 	})
 }

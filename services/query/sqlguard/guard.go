@@ -118,6 +118,17 @@ func (s Statement) Noticed() (notices []Notice, quoted []string) {
 	return advice.Notices(s.text, s.kind == Select)
 }
 
+// A Grouping tells of a statement that may select what its groups do not determine.
+type Grouping = advice.Grouping
+
+// Grouping looks at what a SELECT selects beside its aggregates and groups.
+func (s Statement) Grouping() Grouping {
+	if s.kind != Select {
+		return Grouping{}
+	}
+	return advice.GroupingOf(s.text)
+}
+
 // A Kind says what a statement answers.
 type Kind uint8
 

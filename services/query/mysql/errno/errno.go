@@ -26,6 +26,8 @@ const (
 const (
 	AmbiguousColumn     = 1052
 	UnknownColumn       = 1054
+	WrongFieldWithGroup = 1055 // with ONLY_FULL_GROUP_BY, like the next one
+	MixOfGroupFunctions = 1140
 	Syntax              = 1064
 	EmptyQuery          = 1065
 	TableDenied         = 1142

@@ -81,6 +81,7 @@ type Reader struct {
 	names    keptNames // of tables and columns, for messages
 	ordinary statements
 	heavy    statements
+	groups   statements    // prepared alone, with ONLY_FULL_GROUP_BY
 	place    chan struct{} // of the heavy statement
 	kills    *sql.DB
 	logger   *slog.Logger
@@ -128,14 +129,15 @@ func NewReader(s *server.Server, o ReaderOptions) *Reader {
 	r := &Reader{server: s, logger: o.Logger, holes: holes, place: make(chan struct{}, 1)}
 	r.ordinary = newStatements(s, o, o.Timeout, max(1, o.Sessions-1))
 	r.heavy = newStatements(s, o, min(o.Timeout, cmp.Or(o.HeavyTimeout, heavyLimit)), 1)
+	r.groups = newStatements(s, o, o.Timeout, 2, "ONLY_FULL_GROUP_BY")
 	r.kills = s.NewPool(killPoolSize, killLimit)
 	r.overruns = newOverruns(s, r.kills, r.logger)
 	return r
 }
 
 // statements opens the sessions of statements that have the same time.
-func newStatements(s *server.Server, o ReaderOptions, timeout time.Duration, most int) statements {
-	db := sql.OpenDB(&sessions{server: s, timeout: timeout, maxRows: o.MaxRows, tmpBytes: o.TmpBytes})
+func newStatements(s *server.Server, o ReaderOptions, timeout time.Duration, most int, sqlModes ...string) statements {
+	db := sql.OpenDB(&sessions{server: s, timeout: timeout, maxRows: o.MaxRows, tmpBytes: o.TmpBytes, sqlModes: sqlModes})
 	db.SetMaxOpenConns(most)
 	db.SetMaxIdleConns(most)
 	db.SetConnMaxIdleTime(5 * time.Minute)
@@ -148,7 +150,7 @@ func newStatements(s *server.Server, o ReaderOptions, timeout time.Duration, mos
 func (r *Reader) Close() error {
 	r.running.Wait()
 	r.overruns.close()
-	return errors.Join(r.ordinary.db.Close(), r.heavy.db.Close(), r.kills.Close())
+	return errors.Join(r.ordinary.db.Close(), r.heavy.db.Close(), r.groups.db.Close(), r.kills.Close())
 }
 
 // Why a statement is stopped.
@@ -179,6 +181,7 @@ func (r *Reader) ReadStatement(ctx context.Context, st query.Statement, to query
 		}
 		st.Turn = place
 	}
+	warned := r.whileItRuns(ctx, st)
 	end, err := r.attempt(ctx, st, to)
 	for tries := 1; end == unsent && tries < maxTries; tries++ {
 		end, err = r.attempt(ctx, st, to)
@@ -187,6 +190,7 @@ func (r *Reader) ReadStatement(ctx context.Context, st query.Statement, to query
 	r.server.Done(ctx, "caller", start, err)
 	if err == nil {
 		to.Warned(r.namedTexts(ctx, st.Quoted))
+		to.Warned(<-warned)
 	}
 	return err
 }

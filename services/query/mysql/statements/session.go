@@ -21,6 +21,7 @@ type sessions struct {
 	timeout  time.Duration
 	maxRows  int
 	tmpBytes int64
+	sqlModes []string // beside those of every session
 }
 
 // session is a connection whose id is known.
@@ -48,6 +49,9 @@ func (c *sessions) Connect(ctx context.Context) (driver.Conn, error) {
 	config.InterpolateParams = false // a caller's text goes as it is
 	config.Params = server.SessionVariables(p.Dialect, c.timeout)
 	maps.Copy(config.Params, c.more(p))
+	if len(c.sqlModes) > 0 {
+		config.Params["sql_mode"] = strings.TrimSuffix(config.Params["sql_mode"], "'") + "," + strings.Join(c.sqlModes, ",") + "'"
+	}
 	conn, w, err := c.server.Connect(ctx, config)
 	if err != nil {
 		return nil, err

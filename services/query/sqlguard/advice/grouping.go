@@ -1,0 +1,198 @@
+package advice
+
+import (
+	"slices"
+	"strings"
+
+	"hub.internal/services/query/sqlguard/lexer"
+)
+
+// A Grouping tells of a statement that may select a column which its groups do not determine: a server that is not told to
+// refuse that answers the value of any row.
+type Grouping struct {
+	// Doubtful says so from the text alone: something is selected beside aggregates that GROUP BY does not name. Whether a key
+	// determines it, a server or its catalog knows.
+	Doubtful bool
+	// Table is the only table of a statement of one SELECT; empty where there are more, or conditions that equal something.
+	Table string
+	// By are the columns that such a statement groups by, as it writes them; none where it groups by something else.
+	By []string
+}
+
+// clauseWords end a list of what is selected, or of what is grouped by.
+var clauseWords = lexer.WordSet(`FROM WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE UNION EXCEPT INTERSECT FOR INTO WITH`)
+
+// aggregates are the functions that make one value of a group.
+var aggregates = lexer.WordSet(`COUNT SUM AVG MIN MAX GROUP_CONCAT JSON_ARRAYAGG JSON_OBJECTAGG STD STDDEV STDDEV_POP STDDEV_SAMP VAR_POP
+	VAR_SAMP VARIANCE BIT_AND BIT_OR BIT_XOR ANY_VALUE MEDIAN GROUPING`)
+
+// GroupingOf looks at an accepted SELECT.
+func GroupingOf(text string) (g Grouping) {
+	t, err := lexer.Lex(text)
+	if err != nil || t.Pair() != nil {
+		return g
+	}
+	selects := 0
+	for i := range t {
+		if t.Key(i) == "SELECT" {
+			selects++
+			g.Doubtful = g.Doubtful || doubtful(t, i)
+		}
+	}
+	if g.Doubtful && selects == 1 && t.Key(0) == "SELECT" && !t.Find("=") {
+		g.Table, g.By = onlyTable(t)
+	}
+	return g
+}
+
+// clause is where a clause of the query begins whose SELECT is at i, and where it ends; to is 0 where there is none.
+func clause(t lexer.Tokens, i int, word string) (from, to int) {
+	for j := i + 1; j < len(t) && t.Key(j) != ")"; j++ {
+		switch {
+		case t.Key(j) == "(":
+			j = t[j].Mate
+		case from > 0 && clauseWords[t.Key(j)]:
+			return from, j
+		case t.Key(j) == word && from == 0:
+			from = j + 1
+		case isOneOf(t.Key(j), "UNION|EXCEPT|INTERSECT"):
+			return 0, 0
+		}
+		to = j + 1
+	}
+	if from == 0 {
+		return 0, 0
+	}
+	return from, to
+}
+
+// parts are those of [from, to) between its commas.
+func parts(t lexer.Tokens, from, to int) (out []lexer.Argument) {
+	start := from
+	for j := from; j <= to; j++ {
+		switch {
+		case j == to || t.Key(j) == ",":
+			out = append(out, lexer.Argument{From: start, To: j})
+			start = j + 1
+		case t.Key(j) == "(":
+			j = t[j].Mate
+		}
+	}
+	return out
+}
+
+// selected is what the SELECT at i selects.
+func selected(t lexer.Tokens, i int) []lexer.Argument {
+	end := i + 1
+	for ; end < len(t) && t.Key(end) != ")" && !clauseWords[t.Key(end)]; end++ {
+		if t.Key(end) == "(" {
+			end = t[end].Mate
+		}
+	}
+	return parts(t, i+1, end)
+}
+
+// doubtful reports whether the SELECT at i has aggregates or groups, and beside them a column that its GROUP BY does not name.
+func doubtful(t lexer.Tokens, i int) bool {
+	items := selected(t, i)
+	from, to := clause(t, i, "GROUP")
+	aggregated := false
+	for _, item := range items {
+		_, has := outside(t, item)
+		aggregated = aggregated || has
+	}
+	if to == 0 && !aggregated {
+		return false
+	}
+	var named, whole []string // what GROUP BY names: columns and aliases, and expressions as they are written
+	if to > 0 {
+		for _, part := range parts(t, from+1, to) {
+			if n := t.Integer(part); n >= 1 && n <= uint64(len(items)) {
+				part = items[n-1]
+			}
+			if last := part.To - 1; last == part.From || last == part.From+2 && t.Key(last-1) == "." {
+				named = append(named, t.Name(last))
+			}
+			whole = append(whole, written(t, part))
+		}
+	}
+	for _, item := range items {
+		alias := t.Name(item.To - 1)
+		if slices.Contains(whole, written(t, item)) || item.To-item.From > 1 && slices.Contains(named, alias) && t.Key(item.To-2) != "." {
+			continue
+		}
+		columns, _ := outside(t, item)
+		for _, c := range columns {
+			if !slices.Contains(named, c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// written is a part as it stands, in upper case, without AS and what is behind it.
+func written(t lexer.Tokens, part lexer.Argument) string {
+	var b strings.Builder
+	for i := part.From; i < part.To && t.Key(i) != "AS"; i++ {
+		if t.Key(i) == "(" {
+			for end := t[i].Mate; i < end; i++ {
+				b.WriteString(strings.ToUpper(t[i].Text))
+			}
+		}
+		b.WriteString(strings.ToUpper(t[i].Text))
+	}
+	return b.String()
+}
+
+// outside are the columns that are named in a part outside aggregates and subqueries, without their tables, and whether there are
+// aggregates.
+func outside(t lexer.Tokens, part lexer.Argument) (columns []string, aggregated bool) {
+	for i := part.From; i < part.To; i++ {
+		name := t.Name(i)
+		switch {
+		case t.Key(i) == "(" && t.IsQuery(i):
+			i = t[i].Mate
+		case name != "" && t.Key(i+1) == "(" && aggregates[t.Key(i)] && t.Key(t[i+1].Mate+1) != "OVER":
+			aggregated = true
+			i = t[i+1].Mate
+		case t.Key(i) == "AS":
+			return columns, aggregated
+		case t.Key(i) == "*" && (i == part.From || t.Key(i-1) == "."):
+			columns = append(columns, "*")
+		case name == "" || t.Key(i+1) == "(" || t.Key(i+1) == "." || nameless[t.Key(i)] || words[t.Key(i)]:
+		case i == part.To-1 && i > part.From && endsValue(t, i-1): // an alias without AS
+		default:
+			columns = append(columns, name)
+		}
+	}
+	return columns, aggregated
+}
+
+// endsValue reports whether a value ends at i.
+func endsValue(t lexer.Tokens, i int) bool {
+	return t[i].Digits || t[i].Quoted || isOneOf(t.Key(i), ")|END") || t[i].Name != "" && !nameless[t.Key(i)]
+}
+
+// words stand in an expression and name no column.
+var words = lexer.WordSet(`NULL TRUE FALSE END OVER PARTITION ROWS RANGE UNBOUNDED PRECEDING FOLLOWING CURRENT ROW ASC DESC ROLLUP
+	YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND YEAR_MONTH SIGNED UNSIGNED CHAR DATE DATETIME DECIMAL USING CURRENT_DATE CURRENT_TIMESTAMP`)
+
+// onlyTable is the table of a statement of one SELECT, and the columns that it groups by.
+func onlyTable(t lexer.Tokens) (table string, by []string) {
+	from, to := clause(t, 0, "FROM")
+	if to == 0 || to-from > 3 || t.Name(from) == "" || t.Key(from+1) == "." || t.Key(from+1) == "," {
+		return "", nil // there is more than a name and its alias
+	}
+	if group, end := clause(t, 0, "GROUP"); end > 0 {
+		for _, part := range parts(t, group+1, end) {
+			switch last := part.To - 1; {
+			case part.To-part.From == 1 && t.Name(last) != "", part.To-part.From == 3 && t.Key(last-1) == ".":
+				by = append(by, t.Name(last))
+			default:
+				return "", nil
+			}
+		}
+	}
+	return t.Name(from), by
+}

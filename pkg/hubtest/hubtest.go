@@ -77,7 +77,7 @@ func (s *shared[S]) get(t testing.TB) S {
 		var dir string
 		if dir, s.err = workspace.dir(s.name); s.err == nil {
 			// Not the test's context: the server outlives the test that came first.
-			s.server, s.err = s.start(context.Background(), localserver.Options{Dir: dir, Fast: true})
+			s.server, s.err = s.start(context.Background(), localserver.Options{Dir: dir, Fast: true, Beside: besideStores()})
 		}
 	})
 	if s.err != nil {
@@ -103,7 +103,7 @@ func startOwn[S server](t testing.TB, name string, start func(context.Context, l
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := start(t.Context(), localserver.Options{Dir: dir, Fast: true})
+	s, err := start(t.Context(), localserver.Options{Dir: dir, Fast: true, Beside: besideStores()})
 	if err != nil {
 		t.Fatal(err)
 	}

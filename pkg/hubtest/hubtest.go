@@ -208,6 +208,24 @@ func RedisCluster(t testing.TB) (masters []*localserver.Redis, replica *localser
 	return masters, replica, "redis://" + masters[1].Addr() + "?cluster=true&addr=" + masters[2].Addr()
 }
 
+// SentineledRedis starts a Redis server with a replica, and three sentinels that promote the replica when the server goes; the test may
+// stop, kill and pause both. The URL names the sentinels.
+func SentineledRedis(t testing.TB) (master, replica *localserver.Redis, url string) {
+	t.Helper()
+	master, replica = NewRedis(t), NewRedis(t)
+	var sentinels []*localserver.Sentinel
+	for range 3 {
+		sentinels = append(sentinels, startOwn(t, "sentinel", func(ctx context.Context, o localserver.Options) (*localserver.Sentinel, error) {
+			return localserver.StartSentinel(ctx, o, master)
+		}))
+	}
+	if err := localserver.Watch(t.Context(), master, replica, sentinels); err != nil {
+		t.Fatal(err)
+	}
+	return master, replica, fmt.Sprintf("redis://%s/0?master_name=%s&addr=%s&addr=%s",
+		sentinels[0].Addr(), localserver.SentinelMaster, sentinels[1].Addr(), sentinels[2].Addr())
+}
+
 // NewDNS starts a DNS server with these records, which answers for hub.test.
 func NewDNS(t testing.TB, records ...localserver.SRV) *localserver.DNS {
 	t.Helper()

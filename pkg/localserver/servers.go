@@ -13,6 +13,7 @@
 //	StartSideBySideMariaDB    MariaDB of that release; tests alone
 //	StartPostgres             the system's postgresql, the newest version or the one that made the data
 //	StartRedis, JoinRedis     the system's redis-server, alone or as a cluster
+//	StartSentinel, Watch      the same as sentinels of a server and its replica; tests alone
 //	StartBouncer              the system's pgbouncer, in transaction mode; tests alone
 //	  with Options.Beside     PostgreSQL, Valkey and PgBouncer of Debian's next release; tests alone
 //	StartDNS                  the system's dnsmasq with service records; tests alone

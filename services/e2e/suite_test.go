@@ -30,6 +30,11 @@ import (
 
 func TestMain(m *testing.M) { hubtest.ProgramMain(m, orders, chromium.close) }
 
+func TestOnNewerStores(t *testing.T) {
+	t.Parallel()
+	hubtest.NewerStores(t, "TestRolesHoldTheirOwn|TestFunctionsOfTheOwner|TestTheAuditLogsReader")
+}
+
 const (
 	allScopes = "explore,sql,query,author,control,admin:read,admin:write"
 	pepper    = "a pepper that only tests know 0123456789abcdef"

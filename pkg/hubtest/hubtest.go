@@ -226,6 +226,17 @@ func SentineledRedis(t testing.TB) (master, replica *localserver.Redis, url stri
 		sentinels[0].Addr(), localserver.SentinelMaster, sentinels[1].Addr(), sentinels[2].Addr())
 }
 
+// NewHAProxy starts a HAProxy in front of source servers. The test is skipped where there is none.
+func NewHAProxy(t testing.TB, servers ...*localserver.SourceServer) *localserver.HAProxy {
+	t.Helper()
+	if _, err := localserver.SideBySideHAProxy.Root(); err != nil {
+		t.Skip(err)
+	}
+	return startOwn(t, "haproxy", func(ctx context.Context, o localserver.Options) (*localserver.HAProxy, error) {
+		return localserver.StartHAProxy(ctx, o, servers...)
+	})
+}
+
 // NewDNS starts a DNS server with these records, which answers for hub.test.
 func NewDNS(t testing.TB, records ...localserver.SRV) *localserver.DNS {
 	t.Helper()

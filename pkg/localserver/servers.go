@@ -16,6 +16,7 @@
 //	StartSentinel, Watch      the same as sentinels of a server and its replica; tests alone
 //	StartBouncer              the system's pgbouncer, in transaction mode; tests alone
 //	  with Options.Beside     PostgreSQL, Valkey and PgBouncer of Debian's next release; tests alone
+//	StartHAProxy              HAProxy of that release in front of source servers; tests alone
 //	StartDNS                  the system's dnsmasq with service records; tests alone
 //	StartConsul               an agent that scripts/consul builds
 //	StartSMTP                 in this process: it keeps mails as files, and delivers none

@@ -32,12 +32,13 @@ var (
 
 	SideBySidePostgres  = SideBySide{Name: "PostgreSQL", Package: "postgresql-18", program: "usr/lib/postgresql/18/bin/postgres"}
 	SideBySidePgBouncer = SideBySide{Name: "PgBouncer", Package: "pgbouncer", program: "usr/sbin/pgbouncer"}
+	SideBySideHAProxy   = SideBySide{Name: "HAProxy", Package: "haproxy", program: "usr/sbin/haproxy"}
 	SideBySideValkey    = SideBySide{Name: "Valkey", Package: "valkey-server", program: "usr/bin/valkey-server"}
 )
 
 // SideBySideServers lists them.
 func SideBySideServers() []SideBySide {
-	return append([]SideBySide{SideBySideMySQL, SideBySideMariaDB}, SideBySideStores()...)
+	return append([]SideBySide{SideBySideMySQL, SideBySideMariaDB, SideBySideHAProxy}, SideBySideStores()...)
 }
 
 // SideBySideStores lists those that Options.Beside starts.

@@ -26,6 +26,12 @@ import (
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
+func TestOnNewerStores(t *testing.T) {
+	t.Parallel()
+	hubtest.NewerStores(t, "TestPartitionsAreThereBeforeTheirMonth|TestLogIsAppendOnly|"+
+		"TestRolesOfServices|TestNobodyEntersTheOwnersFunctions")
+}
+
 var quiet = slog.New(slog.DiscardHandler)
 
 // store is a database with the audit schema.

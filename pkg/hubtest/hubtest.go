@@ -77,7 +77,7 @@ func (s *shared[S]) get(t testing.TB) S {
 		var dir string
 		if dir, s.err = workspace.dir(s.name); s.err == nil {
 			// Not the test's context: the server outlives the test that came first.
-			s.server, s.err = s.start(context.Background(), localserver.Options{Dir: dir, Fast: true})
+			s.server, s.err = s.start(context.Background(), localserver.Options{Dir: dir, Fast: true, Beside: besideStores()})
 		}
 	})
 	if s.err != nil {
@@ -103,7 +103,7 @@ func startOwn[S server](t testing.TB, name string, start func(context.Context, l
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := start(t.Context(), localserver.Options{Dir: dir, Fast: true})
+	s, err := start(t.Context(), localserver.Options{Dir: dir, Fast: true, Beside: besideStores()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,6 +206,35 @@ func RedisCluster(t testing.TB) (masters []*localserver.Redis, replica *localser
 		t.Fatal(err)
 	}
 	return masters, replica, "redis://" + masters[1].Addr() + "?cluster=true&addr=" + masters[2].Addr()
+}
+
+// SentineledRedis starts a Redis server with a replica, and three sentinels that promote the replica when the server goes; the test may
+// stop, kill and pause both. The URL names the sentinels.
+func SentineledRedis(t testing.TB) (master, replica *localserver.Redis, url string) {
+	t.Helper()
+	master, replica = NewRedis(t), NewRedis(t)
+	var sentinels []*localserver.Sentinel
+	for range 3 {
+		sentinels = append(sentinels, startOwn(t, "sentinel", func(ctx context.Context, o localserver.Options) (*localserver.Sentinel, error) {
+			return localserver.StartSentinel(ctx, o, master)
+		}))
+	}
+	if err := localserver.Watch(t.Context(), master, replica, sentinels); err != nil {
+		t.Fatal(err)
+	}
+	return master, replica, fmt.Sprintf("redis://%s/0?master_name=%s&addr=%s&addr=%s",
+		sentinels[0].Addr(), localserver.SentinelMaster, sentinels[1].Addr(), sentinels[2].Addr())
+}
+
+// NewHAProxy starts a HAProxy in front of source servers. The test is skipped where there is none.
+func NewHAProxy(t testing.TB, servers ...*localserver.SourceServer) *localserver.HAProxy {
+	t.Helper()
+	if _, err := localserver.SideBySideHAProxy.Root(); err != nil {
+		t.Skip(err)
+	}
+	return startOwn(t, "haproxy", func(ctx context.Context, o localserver.Options) (*localserver.HAProxy, error) {
+		return localserver.StartHAProxy(ctx, o, servers...)
+	})
 }
 
 // NewDNS starts a DNS server with these records, which answers for hub.test.

@@ -27,6 +27,11 @@ import (
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
+func TestOnNewerStores(t *testing.T) {
+	t.Parallel()
+	hubtest.NewerStores(t, "TestJobsRunWhenTheirTransactionCommits|TestFailedAndPostponedJobsRunAgain")
+}
+
 // greet is a job of the tests; wave is one with a queue of its own.
 type greet struct {
 	Name string `json:"name"`

@@ -29,8 +29,8 @@ func StartBouncer(ctx context.Context, o BouncerOptions) (*Bouncer, error) {
 		users:   []string{"postgres"},
 		prepare: func(_ context.Context, s *Server) error { return prepareBouncer(s, o) },
 		command: func(s *Server) ([]string, error) {
-			program, err := find("pgbouncer")
-			return []string{program, "--quiet", bouncerConfig(s)}, err
+			program, err := s.command(SideBySidePgBouncer, "pgbouncer")
+			return append(program, "--quiet", bouncerConfig(s)), err
 		},
 		ready: func(ctx context.Context, s *Server) error {
 			// Any one of the users tells that it answers, and that the server behind it does.

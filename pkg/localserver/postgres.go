@@ -44,6 +44,14 @@ func StartPostgres(ctx context.Context, o Options) (*Postgres, error) {
 // postgresData is the cluster's directory.
 func postgresData(s *Server) string { return filepath.Join(s.dir, "data") }
 
+// postgresPrograms is the directory of the server's programs; version is that of the data, or "".
+func (s *Server) postgresPrograms(version string) (string, error) {
+	if s.opts.Beside {
+		return sideBySidePostgres(s)
+	}
+	return postgresPrograms(version)
+}
+
 // preparePostgres makes the cluster the first time and clears what a killed server left.
 func preparePostgres(ctx context.Context, s *Server) error {
 	// No process lives in the directory (Reclaim saw to it), so a pid file there is a
@@ -52,7 +60,7 @@ func preparePostgres(ctx context.Context, s *Server) error {
 		return err
 	}
 	return s.makeData(func(making string) error {
-		bin, err := postgresPrograms("")
+		bin, err := s.postgresPrograms("")
 		if err != nil {
 			return err
 		}
@@ -72,7 +80,7 @@ func postgresCommand(s *Server) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	bin, err := postgresPrograms(strings.TrimSpace(string(version)))
+	bin, err := s.postgresPrograms(strings.TrimSpace(string(version)))
 	if err != nil {
 		return nil, err
 	}

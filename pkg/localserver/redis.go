@@ -27,8 +27,8 @@ func StartRedis(ctx context.Context, o Options) (*Redis, error) {
 		users:   []string{"redis"},
 		prepare: prepareRedis,
 		command: func(s *Server) ([]string, error) {
-			program, err := find("redis-server")
-			return []string{program, redisConfig(s)}, err
+			program, err := s.command(SideBySideValkey, "redis-server")
+			return append(program, redisConfig(s)), err
 		},
 		// Over the socket: on the TCP port another server might answer while ours is
 		// about to find it taken.

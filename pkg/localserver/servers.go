@@ -13,7 +13,10 @@
 //	StartSideBySideMariaDB    MariaDB of that release; tests alone
 //	StartPostgres             the system's postgresql, the newest version or the one that made the data
 //	StartRedis, JoinRedis     the system's redis-server, alone or as a cluster
+//	StartSentinel, Watch      the same as sentinels of a server and its replica; tests alone
 //	StartBouncer              the system's pgbouncer, in transaction mode; tests alone
+//	  with Options.Beside     PostgreSQL, Valkey and PgBouncer of Debian's next release; tests alone
+//	StartHAProxy              HAProxy of that release in front of source servers; tests alone
 //	StartDNS                  the system's dnsmasq with service records; tests alone
 //	StartConsul               an agent that scripts/consul builds
 //	StartSMTP                 in this process: it keeps mails as files, and delivers none
@@ -55,6 +58,8 @@ type Options struct {
 	Output io.Writer
 	// Fast trades durability for speed: no fsync, small caches. For tests.
 	Fast bool
+	// Beside starts PostgreSQL, PgBouncer or, in Redis' place, Valkey of Debian's next release, which lie beside the system. For tests.
+	Beside bool
 	// Password protects Redis (optional); the other servers keep passwords per user.
 	Password string
 	// Users, in place of Password alone, are all users that a Redis has but the operator, whose Password is: RedisUsers.

@@ -29,10 +29,22 @@ type SideBySide struct {
 var (
 	SideBySideMySQL   = SideBySide{Name: "MySQL", Package: "mysql-server-core", program: "usr/sbin/mysqld"}
 	SideBySideMariaDB = SideBySide{Name: "MariaDB", Package: "mariadb-server-core", program: "usr/sbin/mariadbd"}
+
+	SideBySidePostgres  = SideBySide{Name: "PostgreSQL", Package: "postgresql-18", program: "usr/lib/postgresql/18/bin/postgres"}
+	SideBySidePgBouncer = SideBySide{Name: "PgBouncer", Package: "pgbouncer", program: "usr/sbin/pgbouncer"}
+	SideBySideHAProxy   = SideBySide{Name: "HAProxy", Package: "haproxy", program: "usr/sbin/haproxy"}
+	SideBySideValkey    = SideBySide{Name: "Valkey", Package: "valkey-server", program: "usr/bin/valkey-server"}
 )
 
 // SideBySideServers lists them.
-func SideBySideServers() []SideBySide { return []SideBySide{SideBySideMySQL, SideBySideMariaDB} }
+func SideBySideServers() []SideBySide {
+	return append([]SideBySide{SideBySideMySQL, SideBySideMariaDB, SideBySideHAProxy}, SideBySideStores()...)
+}
+
+// SideBySideStores lists those that Options.Beside starts.
+func SideBySideStores() []SideBySide {
+	return []SideBySide{SideBySidePostgres, SideBySidePgBouncer, SideBySideValkey}
+}
 
 // nextRelease is the suite of Debian in which the newest versions stand.
 const nextRelease = "sid"
@@ -59,6 +71,22 @@ func (b SideBySide) Root() (string, error) {
 		return "", fmt.Errorf("no %s of Debian's next release (%s) in %s: `make servers` fetches it", b.Name, b.Package, cache)
 	}
 	return slices.MaxFunc(folders, func(a, c string) int { return cmp.Compare(unpackedAt(a), unpackedAt(c)) }), nil
+}
+
+// folderVersion is in the name that Fetch gives a folder: PACKAGE_EPOCH-VERSION-REVISION_ARCHITECTURE, mostly without an epoch.
+var folderVersion = regexp.MustCompile(`_(?:\d+-)?(\d+(?:\.\d+)+)[^_]*_[^_]*$`)
+
+// Version is the newest version that was unpacked, as 18.6. The error is Root's.
+func (b SideBySide) Version() (string, error) {
+	root, err := b.Root()
+	if err != nil {
+		return "", err
+	}
+	found := folderVersion.FindStringSubmatch(filepath.Base(root))
+	if found == nil {
+		return "", fmt.Errorf("%s tells no version", root)
+	}
+	return found[1], nil
 }
 
 // unpackedAt is when a folder was made, in nanoseconds since 1970.

@@ -56,6 +56,7 @@ func sessionOf(c *pgxpool.Config, mode string, statement time.Duration) (proven 
 	}
 	role := c.ConnConfig.User
 	return func(ctx context.Context, conn *pgx.Conn) error {
+		conn.PgConn().CustomData()[poolerParam] = mode // for Copy
 		const ask = `SELECT current_setting('statement_timeout') <> '0' AND current_setting('idle_in_transaction_session_timeout') <> '0'`
 		var bounded bool
 		if err := conn.QueryRow(ctx, ask).Scan(&bounded); err != nil || bounded {

@@ -58,13 +58,8 @@ GRANT USAGE ON SCHEMA authoring TO hub_authoring; GRANT SELECT, INSERT ON author
 				if err := tx.SendBatch(t.Context(), batch).Close(); err != nil {
 					return err
 				}
-				_, err := tx.CopyFrom(
-					t.Context(),
-					pgx.Identifier{"authoring", "t"},
-					[]string{"id", "at", "kind"},
-					pgx.CopyFromRows([][]any{{id + 500, at, "a"}}),
-				)
-				return err
+				return postgres.Copy(t.Context(), tx, pgx.Identifier{"authoring", "t"}, []string{"id", "at", "kind"},
+					pgx.CopyFromRows([][]any{{id + 500, at, "a"}}))
 			})
 			if err != nil {
 				return err

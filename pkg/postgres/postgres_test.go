@@ -23,6 +23,12 @@ import (
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
+func TestOnNewerStores(t *testing.T) {
+	t.Parallel()
+	hubtest.NewerStores(t, "TestBootstrapMayRunTwiceAndTogether|TestMigrateMayRunTwiceAndTogether|"+
+		"TestServicesCannotFillOrCrowdTheServer|TestPooler")
+}
+
 func open(t testing.TB, c postgres.Config) *pgxpool.Pool {
 	t.Helper()
 	pool, err := postgres.Open(c)

@@ -1,8 +1,9 @@
-// Package redis makes the clients of Redis that services have: of one server or of a cluster, over TLS or not, as a user with few
-// rights (ACL). It refuses to know any command.
+// Package redis makes the clients of Redis that services have: of one server, of one that sentinels watch, or of a cluster, over TLS
+// or not, as a user with few rights (ACL). It refuses to know any command.
 package redis
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"strconv"
@@ -32,7 +33,8 @@ type Options struct {
 }
 
 // Open prepares a client, which connects when it is first used. The URL is redis:// or rediss:// (TLS), with the user and password;
-// with cluster=true it names a node of a cluster, and addr=host:port, any number of times, further ones. The error for any other
+// with cluster=true it names a node of a cluster, with master_name=NAME a sentinel of the server of that name, and addr=host:port, any
+// number of times, names further ones. What sentinels want is in sentinel_username and sentinel_password. The error for any other
 // text names the setting HUB_REDIS_URL, and quotes nothing of the text, which may hold a password.
 func Open(url string, o Options) (Client, error) {
 	logging.Disable() // a failure is returned, and told once by whoever called
@@ -44,6 +46,9 @@ func Open(url string, o Options) (Client, error) {
 }
 
 func clientOf(text string, o Options) (Client, error) {
+	if u, err := url.Parse(text); err == nil && u.Query().Has(masterName) {
+		return sentineled(u, o)
+	}
 	text, isCluster, err := cluster(text)
 	if err != nil {
 		return nil, err
@@ -66,11 +71,38 @@ func clientOf(text string, o Options) (Client, error) {
 	}
 	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = o.Timeout, o.Timeout, o.Timeout, o.Timeout
 	options.ContextTimeoutEnabled, options.DisableIdentity, options.MaintNotificationsConfig = true, true, quiet
-	options.DialerRetries, options.PoolSize, options.MaxRetries = 1, o.PoolSize, o.Retries
-	if o.Retries == 0 {
-		options.MaxRetries = -1 // the library takes 0 for its own number
-	}
+	options.DialerRetries, options.PoolSize, options.MaxRetries = 1, o.PoolSize, o.retries()
 	return redis.NewClient(options), nil
+}
+
+// retries is Retries for the library, which takes 0 for its own number.
+func (o Options) retries() int { return cmp.Or(o.Retries, -1) }
+
+// masterName is the parameter of a URL that names sentinels.
+const masterName = "master_name"
+
+// sentineled is a client of the server that the sentinels of a URL call the master of this name, whoever that is. In the library's
+// own form the user before the host is the sentinels', in Hub's it is the server's, as everywhere.
+func sentineled(u *url.URL, o Options) (Client, error) {
+	q, user := u.Query(), u.User
+	name, password := q.Get("sentinel_username"), q.Get("sentinel_password")
+	q.Del("sentinel_username")
+	q.Del("sentinel_password")
+	u.RawQuery, u.User = q.Encode(), nil
+	options, err := redis.ParseFailoverURL(u.String())
+	if err != nil || options.MasterName == "" {
+		return nil, cmp.Or(err, errors.New("no name of a master"))
+	}
+	options.SentinelUsername, options.SentinelPassword = name, password
+	options.Username = user.Username()
+	options.Password, _ = user.Password()
+	if options.TLSConfig != nil {
+		options.TLSConfig.ServerName = "" // each one's own, and not the first sentinel's
+	}
+	options.DialTimeout, options.ReadTimeout, options.WriteTimeout, options.PoolTimeout = o.Timeout, o.Timeout, o.Timeout, o.Timeout
+	options.ContextTimeoutEnabled, options.DisableIdentity = true, true
+	options.DialerRetries, options.PoolSize, options.MaxRetries = 1, o.PoolSize, o.retries()
+	return redis.NewFailoverClient(options), nil
 }
 
 // cluster takes cluster=true out of a URL, which is Hub's and not the library's.

@@ -81,6 +81,21 @@ func TestOpenOfACluster(t *testing.T) {
 	}
 }
 
+func TestOpenOfSentinels(t *testing.T) {
+	o := open(t, "rediss://ada:secret@a.example:26379/3?master_name=hub&addr=b.example:26379&sentinel_username=s&sentinel_password=p",
+		redis.Options{Timeout: time.Second}).(*goredis.Client).Options()
+	if o.Username != "ada" || o.Password != "secret" || o.DB != 3 || o.TLSConfig == nil || o.TLSConfig.ServerName != "" ||
+		o.TLSConfig.InsecureSkipVerify || o.MaxRetries != 0 || o.DialerRetries != 1 || !o.ContextTimeoutEnabled || !o.DisableIdentity {
+		t.Errorf("%+v", o)
+	}
+	for what, d := range map[string]time.Duration{"dial": o.DialTimeout, "read": o.ReadTimeout, "write": o.WriteTimeout,
+		"pool": o.PoolTimeout} {
+		if d != time.Second {
+			t.Errorf("%s: %s", what, d)
+		}
+	}
+}
+
 // TestAServerThatIsAwayFailsAtOnce: of the copies that this package was made of, the gateway's tried to connect five times to one
 // server, with pauses of 100 ms.
 func TestAServerThatIsAwayFailsAtOnce(t *testing.T) {
@@ -98,6 +113,7 @@ func TestAURLThatIsNoneNamesTheSettingAndNoPassword(t *testing.T) {
 	for _, url := range []string{
 		"", "http://u:hunter2@host", "redis://u:hunter2@host:port", "redis://u:hunter2@host/\x00", "redis://u:hunter2@host?cluster=perhaps",
 		"redis://u:hunter2@host?cluster=true&hunter2=1", "redis://u:hunter2@host?hunter2=1",
+		"redis://u:hunter2@host?master_name=", "redis://u:hunter2@host?master_name=hub&hunter2=1", "http://u:hunter2@host?master_name=hub",
 	} {
 		_, err := redis.Open(url, redis.Options{Timeout: time.Second})
 		if err == nil || !strings.Contains(err.Error(), "HUB_REDIS_URL") || strings.Contains(err.Error(), "hunter2") {

@@ -13,6 +13,11 @@ import (
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
+func TestOnNewerStores(t *testing.T) {
+	t.Parallel()
+	hubtest.NewerStores(t, "TestFiftyAtOnceAreOneEffect|TestTwoProcessesCallTheSecondSystemOnce|TestOldKeysAreReaped")
+}
+
 func open(t testing.TB, c postgres.Config) *pgxpool.Pool {
 	t.Helper()
 	pool, err := postgres.Open(c)

@@ -30,6 +30,11 @@ import (
 
 func TestMain(m *testing.M) { hubtest.ProgramMain(m, orders, chromium.close, endShared) }
 
+func TestOnNewerStores(t *testing.T) {
+	t.Parallel()
+	hubtest.NewerStores(t, "TestRolesHoldTheirOwn|TestFunctionsOfTheOwner|TestTheAuditLogsReader|TestManagedPostgres")
+}
+
 const (
 	allScopes = "explore,sql,query,author,control,admin:read,admin:write"
 	pepper    = "a pepper that only tests know 0123456789abcdef"
@@ -115,6 +120,8 @@ type options struct {
 	postgres *localserver.Postgres
 	// runs are programs in place of those that were built, by the service; they migrate too.
 	runs map[string]program
+	// managed has the roles and the database made by somebody who is no superuser.
+	managed bool
 	// pooled has the services reach the store through a pooler in transaction mode.
 	pooled bool
 	// smtp changes what the mail server does.
@@ -175,8 +182,10 @@ func start(t testing.TB, o options) *suite {
 		redis:    hubtest.NewRedis(t),
 		smtp:     hubtest.NewSMTP(t, localserver.SMTPOptions{Hooks: o.smtp}),
 	}
-	ready := o.postgres == nil && o.runs == nil && o.without == nil
+	ready := o.postgres == nil && o.runs == nil && o.without == nil && !o.managed
 	switch {
+	case o.managed:
+		s.store = hubtest.ManagedStore(t)
 	case ready:
 		s.store = s.migratedStore()
 	case o.postgres == nil:

@@ -18,6 +18,11 @@ import (
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
+func TestOnNewerStores(t *testing.T) {
+	t.Parallel()
+	hubtest.NewerStores(t, "TestExpireDropsWhatIsDue|TestReaderMayNothingElse|TestCall|TestPositions")
+}
+
 var quiet = slog.New(slog.DiscardHandler)
 
 // store is a database with the audit schema.

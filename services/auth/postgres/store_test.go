@@ -22,6 +22,12 @@ import (
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
+func TestOnNewerStores(t *testing.T) {
+	t.Parallel()
+	hubtest.NewerStores(t, "TestStoreOfTheHouse|TestWhatTheRoleMayNotDo|"+
+		"TestFindUsesTheIndex|TestListsUseAnIndex|TestTokensUseIndexes")
+}
+
 func migrated(t *testing.T) hubtest.WriteStoreDB {
 	t.Helper()
 	db := hubtest.MigratedStore(t, "auth", postgres.Migrate)

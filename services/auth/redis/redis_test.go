@@ -13,6 +13,11 @@ import (
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
+func TestOnNewerStores(t *testing.T) {
+	t.Parallel()
+	hubtest.NewerStores(t, "TestNoticeArrives|TestAuthsUser|TestNoticeArrivesInACluster")
+}
+
 func open(t *testing.T, url string) *redis.Publisher {
 	t.Helper()
 	p, err := redis.Open(url)

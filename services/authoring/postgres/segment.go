@@ -64,13 +64,13 @@ func (s *Store) AddSegment(ctx context.Context, key write.Key, segment authoring
 	})
 }
 
-// copyRows loads what the sequence yields by COPY, one row at a time.
+// copyRows loads what the sequence yields by postgres.Copy, one row at a time.
 func copyRows[T any](ctx context.Context, tx pgx.Tx, table string, columns []string, rows iter.Seq2[T, error],
 	values func([]any, int, T) []any) error {
 	next, stop := iter.Pull2(rows)
 	defer stop()
 	row, position := make([]any, 0, len(columns)), 0
-	_, err := tx.CopyFrom(ctx, pgx.Identifier{service, table}, columns, pgx.CopyFromFunc(func() ([]any, error) {
+	return postgres.Copy(ctx, tx, pgx.Identifier{service, table}, columns, pgx.CopyFromFunc(func() ([]any, error) {
 		t, err, more := next()
 		if !more || err != nil {
 			return nil, err
@@ -79,7 +79,6 @@ func copyRows[T any](ctx context.Context, tx pgx.Tx, table string, columns []str
 		position++
 		return row, nil
 	}))
-	return err
 }
 
 // segmentColumns are those of segmentRow.

@@ -25,6 +25,11 @@ import (
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
+func TestOnNewerStores(t *testing.T) {
+	t.Parallel()
+	hubtest.NewerStores(t, "TestStoreOfTheHouse|TestWhatTheRoleMayNotDo|TestPlans|TestPlanOfNews")
+}
+
 func migrated(t testing.TB) hubtest.WriteStoreDB {
 	t.Helper()
 	db := hubtest.MigratedStore(t, "authoring", postgres.Migrate)

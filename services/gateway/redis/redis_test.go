@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,6 +21,11 @@ import (
 )
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
+
+func TestOnNewerStores(t *testing.T) {
+	t.Parallel()
+	hubtest.NewerStores(t, "TestScriptDecidesAsMemoryDoes|TestAPoisonedBucketHeals|TestCluster|TestSentinel|TestTheGatewaysUser|TestNotices")
+}
 
 func open(t *testing.T, url string, how func(string) (*redis.Redis, error)) *redis.Redis {
 	t.Helper()
@@ -275,13 +279,7 @@ func TestCluster(t *testing.T) {
 	go func() { ended <- limiter.Run(ctx) }()
 	defer func() { cancel(); <-ended }()
 	hubtest.Eventually(t, "the limits are shared", func() bool { limiter.Take(ctx, of("probe")); return !down.Load() })
-	hubtest.Eventually(t, "the replica has what it is to take over", func() bool {
-		of, err := masters[0].Ask(ctx, "INFO replication")
-		copied, err2 := replica.Ask(ctx, "INFO replication")
-		written := regexp.MustCompile(`master_repl_offset:(\d+)`).FindStringSubmatch(of)
-		return err == nil && err2 == nil && written != nil && strings.Contains(copied, "master_link_status:up") &&
-			strings.Contains(copied, "slave_repl_offset:"+written[1]+"\r")
-	})
+	copied(t, masters[0], replica)
 	masters[0].Kill()
 	hubtest.Eventually(t, "the limits hold in memory", func() bool {
 		for i := range 30 {

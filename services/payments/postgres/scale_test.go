@@ -17,6 +17,11 @@ import (
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
+func TestOnNewerStores(t *testing.T) {
+	t.Parallel()
+	hubtest.NewerStores(t, "TestStatementsAtScale")
+}
+
 // TestStatementsAtScale: with 100,000 orders, most of which wait with a job each, whatever is asked for all day is done by an index, and
 // what looks for missing jobs is done in a moment.
 func TestStatementsAtScale(t *testing.T) {

@@ -44,7 +44,7 @@ func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent,
 			return err
 		}
 		columns := []string{"draft_id", "position", "external_id", "to_email", "to_name", "mailings"}
-		_, err = tx.CopyFrom(ctx, pgx.Identifier{schema, "targets"}, columns,
+		err = postgres.Copy(ctx, tx, pgx.Identifier{schema, "targets"}, columns,
 			pgx.CopyFromSlice(len(targets), func(i int) ([]any, error) {
 				t := targets[i]
 				return []any{int64(in.DraftID), int32(t.Index), t.ExternalID, t.ToEmail, t.ToName, int32(t.Mailings)}, nil

@@ -27,6 +27,11 @@ import (
 
 func TestMain(m *testing.M) { hubtest.Main(m) }
 
+func TestOnNewerStores(t *testing.T) {
+	t.Parallel()
+	hubtest.NewerStores(t, "TestStoreOfTheHouse|TestWhatTheRoleMayNotDo|TestPlans")
+}
+
 func migrated(t testing.TB) hubtest.WriteStoreDB {
 	t.Helper()
 	db := hubtest.MigratedStore(t, "review-control", postgres.Migrate)

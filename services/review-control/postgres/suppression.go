@@ -172,7 +172,7 @@ func (s *Store) ImportBatch(ctx context.Context, in suppression.Import, b suppre
 			}
 		}
 		if kept := b.Bad[:min(len(b.Bad), max(suppression.MaxBadLines-now.Bad, 0))]; len(kept) > 0 {
-			_, err := tx.CopyFrom(ctx, pgx.Identifier{schema, "import_problems"}, []string{"import_id", "line", "text", "reason"},
+			err := postgres.Copy(ctx, tx, pgx.Identifier{schema, "import_problems"}, []string{"import_id", "line", "text", "reason"},
 				pgx.CopyFromSlice(len(kept), func(i int) ([]any, error) {
 					return []any{int64(in.ID), int32(kept[i].Line), kept[i].Text, kept[i].Reason}, nil
 				}))

@@ -69,16 +69,17 @@ type house struct {
 	calls  atomic.Int64 // of load
 }
 
-// open opens a Set whose looks follow one another fast.
-func (h *house) open(t *testing.T, o replicas.Options) *replicas.Set {
+// open opens a Set whose looks follow one another fast: of both servers, or of what is named.
+func (h *house) open(t *testing.T, o replicas.Options, dsns ...string) *replicas.Set {
 	t.Helper()
 	h.log = &hubtest.Buffer{}
 	o.Every, o.Logger = 20*time.Millisecond, slog.New(slog.NewTextHandler(h.log, nil))
 	o.Source.PoolSize = 8
 	o.Reader.Timeout = 20 * time.Second
-	var dsns []string
-	for _, m := range []*localserver.MariaDB{h.a, h.b} {
-		dsns = append(dsns, m.DSN(h.reader.Reader, h.reader.ReaderPassword, h.reader.Database))
+	if len(dsns) == 0 {
+		for _, m := range []*localserver.MariaDB{h.a, h.b} {
+			dsns = append(dsns, m.DSN(h.reader.Reader, h.reader.ReaderPassword, h.reader.Database))
+		}
 	}
 	set, err := replicas.Open(dsns, o)
 	if err != nil {
@@ -246,9 +247,9 @@ func (h *house) goOn() {
 	hubtest.Eventually(h, "calls go on", func() bool { return h.calls.Load() > enough })
 }
 
-// TestReplicas goes through what happens to two servers, one after the other.
-func TestReplicas(t *testing.T) {
-	t.Parallel()
+// newHouse makes two servers that copy one another, with a source of two categories.
+func newHouse(t *testing.T) *house {
+	t.Helper()
 	h := &house{T: t}
 	h.a, h.b = hubtest.CopiedMariaDB(t)
 	schema, err := os.ReadFile(filepath.Join(hubtest.Root(t), "deploy", "source", "schema.sql"))
@@ -263,7 +264,13 @@ func TestReplicas(t *testing.T) {
 	h.exec(h.a, "CREATE TABLE beat (behind DECIMAL(9,3) NOT NULL)", "INSERT INTO beat VALUES (0)",
 		"INSERT INTO category VALUES (12, 0, 1), (13, 0, 2)")
 	h.copied()
+	return h
+}
 
+// TestReplicas goes through what happens to two servers, one after the other.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
 	h.phase("a lag that nobody may see", func() {
 		h.set = h.open(h.T, replicas.Options{})
 		h.becomes("both")

@@ -82,7 +82,8 @@ func RedisRefuses(t testing.TB, userURL string, commands ...string) {
 		// Redis says in several ways that a user may not.
 		answer, err := localserver.AskRedis(t.Context(), userURL, command)
 		refused := func(how string) bool { return err != nil && strings.Contains(err.Error(), how) }
-		if !slices.ContainsFunc([]string{"NOPERM", "NOAUTH", "ACL failure", "can't run this command", "can't access", "command not allowed"}, refused) {
+		if !slices.ContainsFunc([]string{"NOPERM", "NOAUTH", "ACL failure", "can't run this command", "can't access",
+			"command not allowed"}, refused) {
 			t.Errorf("%s: %q, %v", command, answer, err)
 		}
 	}

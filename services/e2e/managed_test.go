@@ -16,7 +16,7 @@ func TestManagedPostgres(t *testing.T) {
 	for what, sql := range map[string]string{
 		"may more than log in": `rolsuper OR rolcreatedb OR rolcreaterole OR rolreplication OR rolbypassrls`,
 		"is a member of a role of PostgreSQL's own": `EXISTS (SELECT FROM pg_roles theirs
-			WHERE theirs.rolname ~ '^pg_' AND pg_has_role(hub.oid, theirs.oid, 'MEMBER'))`,
+			WHERE theirs.rolname ~ '^pg_' AND theirs.rolname <> 'pg_database_owner' AND pg_has_role(hub.oid, theirs.oid, 'MEMBER'))`,
 	} {
 		var roles []string
 		if err := conn.QueryRow(t.Context(), `SELECT coalesce(array_agg(rolname::text), '{}') FROM pg_roles hub

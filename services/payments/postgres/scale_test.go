@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 
 func TestOnNewerStores(t *testing.T) {
 	t.Parallel()
-	hubtest.NewerStores(t, "TestStatementsAtScale")
+	hubtest.NewerStores(t, "")
 }
 
 // TestStatementsAtScale: with 100,000 orders, most of which wait with a job each, whatever is asked for all day is done by an index, and

@@ -22,7 +22,7 @@ export RAPID_CHECKS ?= 40
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: ## Start everything on this machine (SOURCE_DSN=… your own MySQL, DISCOVERY=consul, OBSERVE=1, DOCKER=1)
+up: ## Start everything on this machine (SOURCE=mysql the sample in MySQL, SOURCE_DSN=… your own, DISCOVERY=consul, OBSERVE=1, DOCKER=1)
 	@$(STACK) up
 
 down: ## Stop everything; data stay

@@ -9,7 +9,7 @@
 // What there is, and where each is from:
 //
 //	StartMariaDB              the system's package mariadb-server; the sample and most tests lie on it
-//	StartMySQL                MySQL of Debian's next release, side by side (sidebyside.go); tests alone
+//	StartMySQL                MySQL of Debian's next release, side by side (sidebyside.go): tests, and the sample
 //	StartSideBySideMariaDB    MariaDB of that release; tests alone
 //	StartPostgres             the system's postgresql, the newest version or the one that made the data
 //	StartRedis, JoinRedis     the system's redis-server, alone or as a cluster

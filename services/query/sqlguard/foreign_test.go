@@ -91,7 +91,7 @@ func TestAdvice(t *testing.T) {
 		`INTERVAL`:                                             "",
 		`SELECT a FROM t WHERE b = 'ILIKE ~ [x] AT TIME ZONE'`: "",
 	} {
-		if got := advice.Syntax(text); want == "" && got != "" || !strings.HasPrefix(got, want) {
+		if got := advice.Syntax(text, "mariadb"); want == "" && got != "" || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
@@ -108,7 +108,7 @@ func FuzzAdvice(f *testing.F) {
 	}
 	guard := sqlguard.Default(0)
 	f.Fuzz(func(_ *testing.T, text string) {
-		advice.Syntax(text)
+		advice.Syntax(text, "mysql")
 		advice.Words(text)
 		if s, err := guard.Parse(text); err == nil {
 			s.Noticed()

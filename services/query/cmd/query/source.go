@@ -29,7 +29,7 @@ type from struct {
 // open opens the source. The accounts are judged before the first call; which servers are there, later.
 func open(h *service.Host, s settings) (from, error) {
 	source := server.Options{PoolSize: s.SourcePool, StatementTimeout: min(s.timeout(), server.DefaultStatementTimeout),
-		Functions: s.SQLFunctions}
+		Functions: s.SQLFunctions, Logger: h.Logger()}
 	reader := statements.ReaderOptions{Timeout: s.timeout(), Sessions: s.SQLConcurrent + s.SQLConcurrent/2, MaxRows: s.MaxRowLimit,
 		TmpBytes: s.SQLTmpBytes, Logger: h.Logger()}
 	if s.SourceDSNs != "" {

@@ -80,8 +80,13 @@ func (s *Server) attempt(ctx context.Context, p *Identity) error {
 		return err
 	}
 	p.Dialect = dialectOf(version)
-	if err := checkGrants(ctx, db, p.Dialect, s.functions, s.replica); err != nil {
+	everything, err := checkGrants(ctx, db, p.Dialect, s.functions, s.replica)
+	if err != nil {
 		return err
+	}
+	if everything {
+		s.logger.WarnContext(ctx, "the source account may read all schemas, the server's own with the hashes of passwords among them: "+
+			"grant it SELECT on the schemas to read in place of *.*", "server", s.config.Addr)
 	}
 	p.TmpLimits, err = tmpLimits(ctx, db)
 	return err

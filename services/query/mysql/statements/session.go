@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -29,6 +30,8 @@ type session struct {
 	wire  *server.Wire
 	id    uint64
 	chain string // ends the transaction and begins the next one; empty where there are none
+	// limitRows sets the session's own limit of rows again.
+	limitRows string
 }
 
 // Driver implements driver.Connector.
@@ -52,7 +55,7 @@ func (c *sessions) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{Conn: conn, wire: w}
+	s := &session{Conn: conn, wire: w, limitRows: rowLimit(uint64(c.maxRows) + 1)}
 	if err := s.arm(ctx, p.Dialect, c.timeout); err != nil {
 		_ = conn.Close()
 		return nil, server.Connecting(err)
@@ -60,11 +63,17 @@ func (c *sessions) Connect(ctx context.Context) (driver.Conn, error) {
 	return s, nil
 }
 
+// noRowLimit is the greatest limit of rows, which is none.
+const noRowLimit = math.MaxUint64
+
+// rowLimit bounds how many rows a SELECT without a LIMIT answers in a session.
+func rowLimit(rows uint64) string { return fmt.Sprintf("SET SESSION sql_select_limit = %d", rows) }
+
 // more are the variables of a session for callers' statements. sql_select_limit is a
 // second belt: it bounds a SELECT without a LIMIT, and leaves what the greatest
 // row_limit and its probe row need.
 func (c *sessions) more(p *server.Identity) map[string]string {
-	v := map[string]string{"sql_select_limit": strconv.Itoa(c.maxRows + 1)}
+	v := map[string]string{"sql_select_limit": strconv.Itoa(c.maxRows + 1), "max_error_count": strconv.Itoa(mostKept)}
 	for _, name := range p.TmpLimits {
 		// The server's own limit stands where it is less; 0 is none.
 		v[name] = fmt.Sprintf("IF(@@GLOBAL.%[1]s BETWEEN 1 AND %[2]d, @@GLOBAL.%[1]s, %[2]d)", name, c.tmpBytes)

@@ -40,8 +40,8 @@ func (s *Source) tables(ctx context.Context, statement string, args ...any) ([]q
 // whether the case of a name matters; that its collation also takes "é" for "e" and
 // ignores trailing spaces is not followed.
 func (s *Source) table(ctx context.Context, name string) (*query.Table, error) {
-	if strings.ContainsFunc(name, func(r rune) bool { return r > 0xFFFF }) {
-		return nil, nil // no table's name holds such a character, and some servers refuse to compare it
+	if isNoName(name) {
+		return nil, nil
 	}
 	tables, err := s.tables(ctx, selectTables+` AND t.table_name = ?`, name)
 	if err != nil {
@@ -57,6 +57,11 @@ func (s *Source) table(ctx context.Context, name string) (*query.Table, error) {
 		}
 	}
 	return alike, nil
+}
+
+// isNoName tells of a character that no table's name holds, and that some servers refuse to compare.
+func isNoName(name string) bool {
+	return strings.ContainsFunc(name, func(r rune) bool { return r > 0xFFFF })
 }
 
 // TableColumns implements query.Source.
@@ -129,6 +134,9 @@ func plainDefault(d *string) *string {
 
 // IsView implements query.Source.
 func (s *Source) IsView(ctx context.Context, name string) (is bool, err error) {
+	if isNoName(name) {
+		return false, nil
+	}
 	err = s.Query(ctx, `SELECT COUNT(*) > 0 FROM information_schema.views v WHERE v.table_schema = DATABASE() AND v.table_name = ?`,
 		[]any{name}, func(r *sql.Rows) error { return r.Scan(&is) })
 	return is, err

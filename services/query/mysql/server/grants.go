@@ -95,9 +95,11 @@ func checkGrants(ctx context.Context, db *sql.DB, d Dialect, functions []string,
 		if _, err := conn.ExecContext(ctx, "SET ROLE NONE"); err != nil {
 			return false, err
 		}
-		if err := conn.QueryRowContext(ctx, "SELECT @@GLOBAL.mandatory_roles").Scan(&j.mandatory); err != nil && !isAnswer(err) {
+		var mandatory string
+		if err := conn.QueryRowContext(ctx, "SELECT @@GLOBAL.mandatory_roles").Scan(&mandatory); err != nil && !isAnswer(err) {
 			return false, err
 		}
+		j.mandatory = quotedRoles(mandatory)
 	}
 	roles, err := j.show(ctx, conn, "SHOW GRANTS FOR CURRENT_USER", "")
 	if err != nil {
@@ -109,7 +111,7 @@ func checkGrants(ctx context.Context, db *sql.DB, d Dialect, functions []string,
 			return false, err
 		}
 	}
-	for _, role := range roles {
+	for _, role := range slices.Concat(roles, j.mandatory) { // which no line of the account's tells of
 		show := "SHOW GRANTS FOR CURRENT_USER USING " + role
 		if d == MariaDB {
 			// A role's rights show only once it is set; those of its own roles show with them.
@@ -139,11 +141,10 @@ type judge struct {
 	dialect Dialect
 	account string // quoted for SQL
 	// functions are those on which EXECUTE is no finding.
-	functions []string
-	replica   bool // lagRights are no finding
-	// mandatory are the roles that MySQL gives everybody (mandatory_roles), separated by commas.
-	mandatory  string
-	everything bool // SELECT on *.*
+	functions  []string
+	replica    bool     // lagRights are no finding
+	mandatory  []string // the roles that MySQL gives everybody (mandatory_roles), quoted
+	everything bool     // SELECT on *.*
 	findings   []Finding
 }
 
@@ -270,24 +271,25 @@ func (j *judge) revoke(rights []string, on, role string) []string {
 // withoutRole is the statement that takes a role, quoted, from the account. A mandatory role is everybody's, and goes from them
 // all.
 func (j *judge) withoutRole(role string) string {
-	var others []string
-	is := false
-	for one := range strings.SplitSeq(j.mandatory, ",") {
-		one = strings.TrimSpace(one)
-		name, host, found := strings.Cut(one, "@")
+	if !slices.Contains(j.mandatory, role) {
+		return "REVOKE " + role + " FROM " + j.account
+	}
+	others := slices.DeleteFunc(slices.Clone(j.mandatory), func(other string) bool { return other == role })
+	return "SET PERSIST mandatory_roles = '" + strings.ReplaceAll(strings.Join(others, ","), "'", "''") + "'"
+}
+
+// quotedRoles reads a list of roles such as a,`b`@`%`, in which no name has a comma.
+func quotedRoles(list string) (roles []string) {
+	for role := range strings.SplitSeq(list, ",") {
+		name, host, found := strings.Cut(strings.TrimSpace(role), "@")
 		if !found {
 			host = "%"
 		}
-		if one != "" && quoteName(strings.Trim(name, "`'\""))+"@"+quoteName(strings.Trim(host, "`'\"")) == role {
-			is = true
-		} else if one != "" {
-			others = append(others, one)
+		if name != "" {
+			roles = append(roles, quoteName(strings.Trim(name, "`'\""))+"@"+quoteName(strings.Trim(host, "`'\"")))
 		}
 	}
-	if is {
-		return "SET PERSIST mandatory_roles = '" + strings.ReplaceAll(strings.Join(others, ","), "'", "''") + "'"
-	}
-	return "REVOKE " + role + " FROM " + j.account
+	return roles
 }
 
 // withoutOption are the statements that take away what lets the account pass its rights, or its

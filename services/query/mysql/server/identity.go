@@ -53,7 +53,7 @@ func (s *Server) Identify(ctx context.Context) (*Identity, error) {
 	s.mu.Unlock()
 	if mine {
 		// Others wait for this attempt: the end of one call must not fail theirs.
-		if p.err = Connecting(s.attempt(context.WithoutCancel(ctx), p)); p.err != nil {
+		if p.err = Connecting(explain(s.attempt(context.WithoutCancel(ctx), p), s.config)); p.err != nil {
 			s.forget()
 		}
 		close(p.done)

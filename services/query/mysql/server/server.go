@@ -36,6 +36,7 @@ type Options struct {
 	Functions []string
 	// Replica lets the account hold the right to see how far the server lags behind.
 	Replica bool
+	TLS     TLS
 	// Logger hears of an account that is used, and should have fewer rights; nil discards.
 	Logger *slog.Logger
 	// Setting names where the data source name comes from, for messages; empty means HUB_SOURCE_DSN.
@@ -101,6 +102,9 @@ func Open(dsn string, o Options) (*Server, error) {
 	// Compressed, a few bytes of the network would be many of memory.
 	if err := config.Apply(mysqldriver.Charset("utf8mb4", "utf8mb4_general_ci"), mysqldriver.EnableCompression(false)); err != nil {
 		return nil, fmt.Errorf("%s: %w", setting, err)
+	}
+	if err := o.TLS.apply(config); err != nil {
+		return nil, err
 	}
 	s := &Server{config: config, functions: o.Functions, replica: o.Replica, logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
 		calls: telemetry.NewDependency("source")}

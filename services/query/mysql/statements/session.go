@@ -32,6 +32,8 @@ type session struct {
 	chain string // ends the transaction and begins the next one; empty where there are none
 	// limitRows sets the session's own limit of rows again.
 	limitRows string
+	// keptWarnings is how many of a statement's warnings the session keeps (max_error_count): there may have been more.
+	keptWarnings int
 }
 
 // Driver implements driver.Connector.
@@ -73,7 +75,7 @@ func rowLimit(rows uint64) string { return fmt.Sprintf("SET SESSION sql_select_l
 // second belt: it bounds a SELECT without a LIMIT, and leaves what the greatest
 // row_limit and its probe row need.
 func (c *sessions) more(p *server.Identity) map[string]string {
-	v := map[string]string{"sql_select_limit": strconv.Itoa(c.maxRows + 1), "max_error_count": strconv.Itoa(mostKept)}
+	v := map[string]string{"sql_select_limit": strconv.Itoa(c.maxRows + 1)}
 	for _, name := range p.TmpLimits {
 		// The server's own limit stands where it is less; 0 is none.
 		v[name] = fmt.Sprintf("IF(@@GLOBAL.%[1]s BETWEEN 1 AND %[2]d, @@GLOBAL.%[1]s, %[2]d)", name, c.tmpBytes)
@@ -94,12 +96,12 @@ func (c *sessions) more(p *server.Identity) map[string]string {
 // arm makes the session READ ONLY, opens a READ ONLY transaction in it and reads back
 // what the safety of it all rests on.
 func (s *session) arm(ctx context.Context, d server.Dialect, timeout time.Duration) error {
-	check := "SELECT CONNECTION_ID(), @@sql_mode, @@max_execution_time, @@transaction_read_only, 1"
+	check := "SELECT CONNECTION_ID(), @@sql_mode, @@max_execution_time, @@transaction_read_only, 1, @@max_error_count"
 	switch d {
 	case server.MariaDB:
-		check = "SELECT CONNECTION_ID(), @@sql_mode, ROUND(@@max_statement_time * 1000), @@tx_read_only, @@in_transaction"
+		check = "SELECT CONNECTION_ID(), @@sql_mode, ROUND(@@max_statement_time * 1000), @@tx_read_only, @@in_transaction, @@max_error_count"
 	case server.TiDB: // has no read-only sessions; the account's grants hold alone
-		check = "SELECT CONNECTION_ID(), @@sql_mode, @@max_execution_time, 1, 1"
+		check = "SELECT CONNECTION_ID(), @@sql_mode, @@max_execution_time, 1, 1, @@max_error_count"
 	}
 	if d != server.TiDB {
 		s.chain = "ROLLBACK AND CHAIN"
@@ -114,11 +116,11 @@ func (s *session) arm(ctx context.Context, d server.Dialect, timeout time.Durati
 	if err != nil {
 		return fmt.Errorf("reading the session back: %w", err)
 	}
-	values := make([]driver.Value, 5)
+	values := make([]driver.Value, 6)
 	if err := rows.Next(values); err != nil {
 		return fmt.Errorf("reading the session back: %w", err)
 	}
-	var read [5]string
+	var read [6]string
 	for i, v := range values {
 		if b, ok := v.([]byte); ok {
 			v = string(b)
@@ -130,6 +132,9 @@ func (s *session) arm(ctx context.Context, d server.Dialect, timeout time.Durati
 	}
 	if s.id, err = strconv.ParseUint(read[0], 10, 64); err != nil {
 		return fmt.Errorf("connection id: %w", err)
+	}
+	if s.keptWarnings, err = strconv.Atoi(read[5]); err != nil {
+		return fmt.Errorf("max_error_count: %w", err)
 	}
 	mode := "," + strings.ToUpper(read[1]) + ","
 	for _, bad := range []string{"ANSI", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "ORACLE", "PIPES_AS_CONCAT", "IGNORE_SPACE"} {

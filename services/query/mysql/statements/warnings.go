@@ -17,9 +17,6 @@ import (
 // maxWarnings is how many of the server's warnings an answer has, each of another kind.
 const maxWarnings = 5
 
-// mostKept is how many of a statement's warnings a session keeps (max_error_count): there may have been more.
-const mostKept = 1024
-
 // deprecations are what MySQL says of things that it understands and will not for ever.
 var deprecations = map[string]bool{"1287": true, "1681": true, "3719": true, "4119": true}
 
@@ -41,10 +38,9 @@ func (s *session) warnings(ctx context.Context) (list []tool.Warning, err error)
 		if len(values) < 3 || textOf(values[0]) == "Note" {
 			continue // what an EXPLAIN or an index has to say, not what may be wrong
 		}
-		if deprecations[textOf(values[1])] {
+		if total++; deprecations[textOf(values[1])] {
 			continue
 		}
-		total++
 		kind, w := inPlainWords(textOf(values[1]), textOf(values[2]))
 		if more[kind]++; more[kind] > 1 {
 			continue
@@ -54,7 +50,7 @@ func (s *session) warnings(ctx context.Context) (list []tool.Warning, err error)
 		}
 	}
 	for i := range list {
-		if n := more[seen[i]]; total >= mostKept && n > 1 {
+		if n := more[seen[i]]; total >= s.keptWarnings && n > 1 {
 			list[i].Message += fmt.Sprintf(" (%d such warnings or more)", n)
 		} else if n > 1 {
 			list[i].Message += fmt.Sprintf(" (%d such warnings)", n)

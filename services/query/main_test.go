@@ -10,6 +10,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
@@ -30,7 +31,12 @@ type tools struct {
 // serve makes a source with the marketplace's tables, and the tools on it.
 func serve(t testing.TB, statements ...string) *tools {
 	t.Helper()
-	adminDSN, readerDSN := hubtest.SourceDB(t)
+	return serveOn(t, &hubtest.MariaDB(t).SourceServer, statements...)
+}
+
+func serveOn(t testing.TB, on *localserver.SourceServer, statements ...string) *tools {
+	t.Helper()
+	adminDSN, readerDSN := hubtest.SourceDBOn(t, on)
 	admin, err := sql.Open("mysql", adminDSN+"?multiStatements=true&interpolateParams=true")
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package hubtest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -29,14 +30,43 @@ func SourceDB(t testing.TB) (adminDSN, readonlyDSN string) {
 // machine is skipped, with the line that says what is missing.
 func SourceServers(t *testing.T, test func(t *testing.T, s *localserver.SourceServer)) {
 	t.Helper()
-	for _, kind := range []struct {
-		beside *localserver.SideBySide
-		get    func(testing.TB) *localserver.SourceServer
-	}{
+	onEach(t, []kind{
 		{nil, func(t testing.TB) *localserver.SourceServer { return &MariaDB(t).SourceServer }},
 		{&localserver.SideBySideMySQL, mySQLBeside.get},
 		{&localserver.SideBySideMariaDB, func(t testing.TB) *localserver.SourceServer { return &mariaDBBeside.get(t).SourceServer }},
-	} {
+	}, test)
+}
+
+// NewSourceServers is SourceServers on servers of the test's own, with these lines in their configuration: on the system's
+// MariaDB, and on MySQL.
+func NewSourceServers(t *testing.T, config string, test func(t *testing.T, s *localserver.SourceServer)) {
+	t.Helper()
+	onEach(t, []kind{
+		{nil, func(t testing.TB) *localserver.SourceServer {
+			return &startOwn(t, "mariadb", func(ctx context.Context, o localserver.Options) (*localserver.MariaDB, error) {
+				o.Config = config
+				return localserver.StartMariaDB(ctx, o)
+			}).SourceServer
+		}},
+		{&localserver.SideBySideMySQL, func(t testing.TB) *localserver.SourceServer {
+			return startOwn(t, "mysql", func(ctx context.Context, o localserver.Options) (*localserver.SourceServer, error) {
+				o.Config = config
+				return localserver.StartMySQL(ctx, o)
+			})
+		}},
+	}, test)
+}
+
+// kind is a kind of server that a source database is known to lie on, beside the system or the system's own.
+type kind struct {
+	beside *localserver.SideBySide
+	get    func(testing.TB) *localserver.SourceServer
+}
+
+// onEach runs a test on one server of each kind.
+func onEach(t *testing.T, kinds []kind, test func(t *testing.T, s *localserver.SourceServer)) {
+	t.Helper()
+	for _, kind := range kinds {
 		if kind.beside != nil {
 			if _, err := kind.beside.Root(); err != nil {
 				t.Run(kind.beside.Name, func(t *testing.T) { t.Skip(err) })

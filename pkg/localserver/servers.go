@@ -61,6 +61,8 @@ type Options struct {
 	Users string
 	// ClusterPort, where it is not 0, makes a Redis the node of a cluster: its nodes talk to one another there.
 	ClusterPort int
+	// Config are further lines of the configuration of a MariaDB or MySQL.
+	Config string
 	// ServerID, above 0, lets a MariaDB copy others and be copied: no two of them have the same.
 	ServerID int
 }

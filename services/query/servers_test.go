@@ -232,3 +232,34 @@ func TestShapesOfEachServer(t *testing.T) {
 		}
 	})
 }
+
+// TestFoldedNames: where the server keeps names in small letters, they are found however they are written, and what is closed
+// stays closed.
+func TestFoldedNames(t *testing.T) {
+	hubtest.NewSourceServers(t, "lower_case_table_names = 1\n", func(t *testing.T, on *localserver.SourceServer) {
+		x := serveOn(t, on, `CREATE TABLE Shop_Order (id INT PRIMARY KEY)`, `INSERT INTO Shop_Order VALUES (1)`,
+			`CREATE VIEW Shop_View AS SELECT id FROM Shop_Order`)
+		for _, name := range []string{"Shop_Order", "shop_order", "SHOP_ORDER"} {
+			in := map[string]string{"table": name}
+			if got := call[query.TableColumns](x, "describe_schema", in); got.Table != "shop_order" || len(got.Columns) != 1 {
+				t.Errorf("%s is described as %s", name, text(got))
+			}
+			if got := call[query.TableDDL](x, "get_ddl", in); !strings.HasPrefix(got.DDL, "CREATE TABLE `shop_order`") {
+				t.Errorf("%s is defined as %s", name, got.DDL)
+			}
+			if r, err := x.raw(t.Context(), "execute_read_sql", map[string]string{"sql": "SELECT COUNT(*) FROM " + name}); err != nil ||
+				!strings.Contains(string(r.Data), `"rows":[[1]]`) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if said := x.refused("get_ddl", `{"table": "SHOP_VIEW"}`, fault.NotFound); !strings.Contains(said.Message, "is a view") {
+			t.Errorf("of a view it says %s", said.Message)
+		}
+		if said := x.refused("get_ddl", `{"table": "Shop_Oder"}`, fault.NotFound); !strings.Contains(said.Message, "shop_order") {
+			t.Errorf("of a table that is not there it says %s", said.Message)
+		}
+		for _, closed := range []string{"MySQL.user", "PERFORMANCE_SCHEMA.threads", "Sys.version", "Information_Schema.PROCESSLIST"} {
+			x.refused("execute_read_sql", map[string]string{"sql": "SELECT * FROM " + closed}, fault.Validation)
+		}
+	})
+}

@@ -31,12 +31,18 @@ type tools struct {
 // serve makes a source with the marketplace's tables, and the tools on it.
 func serve(t testing.TB, statements ...string) *tools {
 	t.Helper()
-	return serveOn(t, &hubtest.MariaDB(t).SourceServer, statements...)
+	adminDSN, readerDSN := hubtest.SourceDB(t)
+	return serveAs(t, adminDSN, readerDSN, statements...)
 }
 
 func serveOn(t testing.TB, on *localserver.SourceServer, statements ...string) *tools {
 	t.Helper()
 	adminDSN, readerDSN := hubtest.SourceDBOn(t, on)
+	return serveAs(t, adminDSN, readerDSN, statements...)
+}
+
+func serveAs(t testing.TB, adminDSN, readerDSN string, statements ...string) *tools {
+	t.Helper()
 	admin, err := sql.Open("mysql", adminDSN+"?multiStatements=true&interpolateParams=true")
 	if err != nil {
 		t.Fatal(err)

@@ -42,5 +42,6 @@ const (
 	Parameters          = 1583
 	ReadOnlyTransaction = 1792
 	Recursion           = 3636
+	CannotConvert       = 3854 // a text that a column's character set cannot hold
 	NeedsHypergraph     = 6037 // such as QUALIFY, of MySQL's other optimizer
 )

@@ -27,9 +27,9 @@ func Notices(text string, isSelect bool) (notices []Notice, quoted []string) {
 	}
 	for i := range t {
 		switch key, next := t[i].Key, t.Key(i+1); {
-		case key == "INFORMATION_SCHEMA" && next == "." && t.Key(i+2) == "TRIGGERS":
+		case nameOf(t, i) == "INFORMATION_SCHEMA" && next == "." && nameOf(t, i+2) == "TRIGGERS":
 			add("sql.hidden", noTriggers)
-		case key == "INFORMATION_SCHEMA" && next == "." && routineTables[t.Key(i+2)] && !namesSchema(t):
+		case nameOf(t, i) == "INFORMATION_SCHEMA" && next == "." && routineTables[nameOf(t, i+2)] && !namesSchema(t):
 			add("sql.schema", "MySQL's own schema sys is among these, and cannot be read: add WHERE … <> 'sys' of the column that names the schema")
 		case key == "|" && next == "|" && t[i].End == t[i+1].Start && concatenates(t, i):
 			add("sql.concat", "|| is OR here and answers 0 or 1: write CONCAT(a, b) to join texts")
@@ -51,7 +51,17 @@ var routineTables = lexer.WordSet(`ROUTINES PARAMETERS VIEW_TABLE_USAGE VIEW_ROU
 
 // namesSchema reports whether a text has one of the columns that tell a schema.
 func namesSchema(t lexer.Tokens) bool {
-	return t.Find("ROUTINE_SCHEMA") || t.Find("SPECIFIC_SCHEMA") || t.Find("VIEW_SCHEMA") || t.Find("TABLE_SCHEMA")
+	return slices.ContainsFunc(t, func(one lexer.Token) bool {
+		return slices.Contains([]string{"ROUTINE_SCHEMA", "SPECIFIC_SCHEMA", "VIEW_SCHEMA", "TABLE_SCHEMA"}, one.Name)
+	})
+}
+
+// nameOf is the name at i, in upper case; empty past the end.
+func nameOf(t lexer.Tokens, i int) string {
+	if i >= len(t) {
+		return ""
+	}
+	return t[i].Name
 }
 
 // concatenates reports whether the || at i looks as if it joined texts: one beside it, or two names that nothing compares.

@@ -66,7 +66,8 @@ func (s *state) signing(name string) signingKey {
 // preferred are the ports to try first. They lie below the range from which the kernel
 // takes the ports of outgoing connections, so that they are still free at the next start.
 var preferred = map[string]int{
-	"gateway": 8080, sampleMariaDB: 13306, sampleMySQL: 13307, "postgres": 15432, "redis": 16379, "consul": 18500, mailSink + "-web": 8025, mailSink + "-smtp": 1025,
+	"gateway": 8080, sampleMariaDB: 13306, sampleMySQL: 13307, "postgres": 15432, "redis": 16379, "consul": 18500,
+	mailSink + "-web": 8025, mailSink + "-smtp": 1025,
 	pgSim: 8090, echo: 8091, jaeger: 16686, prometheus: 9091,
 }
 

@@ -83,6 +83,9 @@ func TestTypesOfEachServer(t *testing.T) {
 				}
 			}
 		}
+		if err := rows.Err(); err != nil {
+			t.Fatal(err)
+		}
 		for i, c := range call[query.TableColumns](x, "describe_schema", `{"table": "every_type"}`).Columns {
 			declared, _, _ := strings.Cut(strings.ToLower(everyType[i][0]), " ")
 			if declared == "json" {
@@ -134,7 +137,8 @@ func means(answered, kind string, raw sql.RawBytes) bool {
 // shapes are tables of every kind. What is between /*m and m*/ is MySQL's alone, between /*a and a*/ MariaDB's.
 var shapes = []string{
 	`CREATE TABLE parts (id INT NOT NULL, at DATE NOT NULL, tx TEXT, n INT, hidden INT INVISIBLE DEFAULT 7,
-		v INT AS (n * 2) VIRTUAL, s INT AS (n + 1) STORED, word VARCHAR(20) NOT NULL DEFAULT 'it''s', made VARCHAR(20) DEFAULT (CONCAT('a''b', 'c')),
+		v INT AS (n * 2) VIRTUAL, s INT AS (n + 1) STORED, word VARCHAR(20) NOT NULL DEFAULT 'it''s',
+		made VARCHAR(20) DEFAULT (CONCAT('a''b', 'c')),
 		PRIMARY KEY (id, at), KEY beginnings (tx(20), n DESC), KEY unused (n) /*m INVISIBLE m*/ /*a IGNORED a*/
 		/*m , KEY computed ((UPPER(CONCAT(word, 'x''y')))) m*/, CONSTRAINT positive CHECK (n > 0))
 		PARTITION BY RANGE (YEAR(at)) (PARTITION p0 VALUES LESS THAN (2026), PARTITION p1 VALUES LESS THAN MAXVALUE)`,
@@ -196,7 +200,8 @@ func TestShapesOfEachServer(t *testing.T) {
 			by[c.Name] = c
 		}
 		if len(by) != 9 || !strings.Contains(by["v"].Extra, "VIRTUAL GENERATED") || !strings.Contains(by["s"].Extra, "STORED GENERATED") ||
-			!strings.Contains(by["hidden"].Extra, "INVISIBLE") || *by["word"].Default != "it's" || !strings.Contains(parts.DDL, *by["made"].Default) {
+			!strings.Contains(by["hidden"].Extra, "INVISIBLE") || *by["word"].Default != "it's" ||
+			!strings.Contains(parts.DDL, *by["made"].Default) {
 			t.Errorf("columns %s", text(parts.Columns))
 		}
 		read := func(sql string) string {

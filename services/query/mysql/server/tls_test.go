@@ -75,7 +75,8 @@ func TestTLS(t *testing.T) {
 			}
 			s.Close()
 		}
-		other := "-----BEGIN PUBLIC KEY-----\nMFwwDQYJKoZIhvcNAQEBBQADSwAwSAJBALqbHeRLCyOdykC5SDLqI49ArYGYG1mq\naH9/GnWjGavZM02fos4lc2w6tCchcUBNtJvG" +
+		other := "-----BEGIN PUBLIC KEY-----\n" +
+			"MFwwDQYJKoZIhvcNAQEBBQADSwAwSAJBALqbHeRLCyOdykC5SDLqI49ArYGYG1mq\naH9/GnWjGavZM02fos4lc2w6tCchcUBNtJvG" +
 			"KwC0E7QpGuDr9DkcBZsCAwEAAQ==\n-----END PUBLIC KEY-----\n"
 		account("NONE")
 		s, err := Open(dsn, Options{TLS: TLS{ServerKey: other}})

@@ -60,7 +60,8 @@ func TestWordsOfEachServer(t *testing.T) {
 			{"SELECT EXTRACT(DOW FROM NOW())", "EXTRACT has no DOW here", "EXTRACT has no DOW here"},
 			{"SELECT 1 IN ()", "has a value at least", "has a value at least"},
 			{"SELECT 1 AS rank FROM partner groups 7", "at that place, or before it", "at that place, or before it"},
-			{"SELECT name FROM partner WHERE created_at > '01/31/2026'", "sql.date the text '01/31/2026' is no date", "the text is no date: write '2026-01-31'"},
+			{"SELECT name FROM partner WHERE created_at > '01/31/2026'", "sql.date the text '01/31/2026' is no date",
+				"the text is no date: write '2026-01-31'"},
 			{"SELECT name FROM partner WHERE created_at > '2026-01-01T09:00:00Z'", "sql.date the Z of", "sql.date the Z of"},
 			{"SELECT UNHEX('zz')", "", "sql.hex the text 'zz' is not hexadecimal"},
 			{"SELECT STR_TO_DATE('x', '%d')", "sql.date the text 'x' is not of the format", "sql.date the text 'x' is not of the format"},
@@ -124,9 +125,11 @@ func TestEveryServerStops(t *testing.T) {
 		left := newFixtureOn(t, on, ReaderOptions{})
 		left.value(t, "SELECT 1")
 		for name, text := range map[string]string{
-			"sleep":         "SELECT SLEEP(1000)",
-			"cross join":    "SELECT COUNT(*) FROM information_schema.collations a, information_schema.collations b, information_schema.collations c",
-			"many rows":     "SELECT a.id FROM information_schema.collations a, information_schema.collations b, information_schema.collations c LIMIT 1000000000000",
+			"sleep": "SELECT SLEEP(1000)",
+			"cross join": "SELECT COUNT(*) FROM information_schema.collations a, information_schema.collations b, " +
+				"information_schema.collations c",
+			"many rows": "SELECT a.id FROM information_schema.collations a, information_schema.collations b, " +
+				"information_schema.collations c LIMIT 1000000000000",
 			"recursive CTE": "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n) SELECT SUM(SLEEP(0.001)) FROM n",
 		} {
 			for _, c := range []struct {

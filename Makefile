@@ -13,6 +13,8 @@ TESTFLAGS ?= -race -timeout 45m -p 3
 # scripts/release holds what each module is made of there to what it is made of alone. No result is one of the test cache then, which
 # does not see that a file of another module has changed.
 ALONE     := -exec "env GOWORK=off"
+# What make test SERVERS=all runs on MySQL and on the newer MariaDB too, beside the tests that always run on all that are there.
+PORTABLE := ^(TestOracle|TestPlainSQL|TestRules|TestRecipients|TestRecipientsLikeAnOracle|TestDecimals|TestBigIDs|TestBounds|TestTreeIsRefreshed|TestOtherSource|TestCharacterSets|TestWallClock|TestListsAreCut)$$
 # How many random lives a property is held to at each run; a change to a state machine deserves more (RAPID_CHECKS=1000).
 export RAPID_CHECKS ?= 40
 
@@ -22,7 +24,7 @@ export RAPID_CHECKS ?= 40
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-up: ## Start everything on this machine (SOURCE_DSN=… your own MySQL, DISCOVERY=consul, OBSERVE=1, DOCKER=1)
+up: ## Start everything on this machine (SOURCE=mysql the sample in MySQL, SOURCE_DSN=… your own, DISCOVERY=consul, OBSERVE=1, DOCKER=1)
 	@$(STACK) up
 
 down: ## Stop everything; data stay
@@ -48,11 +50,14 @@ browser: ## Install the servers, and what test alone needs: a browser, a pooler,
 
 # The suite waits for processes and pages half of its time, so it runs beside the rest; what both need is built before, once.
 # It runs anew each time: go's test cache cannot see that the programs which it builds and starts have changed.
-test: browser ## Run every test, with the race detector
+test: browser ## Run every test, with the race detector (SERVERS=all query's tests on MySQL and the newer MariaDB as well)
 	@go build -race work
 	@go test $(TESTFLAGS) $(ALONE) -count=1 -parallel 3 ./services/e2e/... & suite=$$!; status=0; \
 	go test $(TESTFLAGS) $(ALONE) $(patsubst %,./%/...,$(filter-out services/e2e,$(MODULES))) || status=1; \
 	wait $$suite || status=1; \
+	if [ "$(SERVERS)" = all ]; then for server in mysql mariadb-next; do \
+		HUB_TEST_SOURCE=$$server go test $(TESTFLAGS) $(ALONE) -count=1 -run '$(PORTABLE)' ./services/query ./services/query/mysql || status=1; \
+	done; fi; \
 	exit $$status
 
 test-all: export HUB_TEST_ALL = 1

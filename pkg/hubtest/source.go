@@ -1,6 +1,7 @@
 package hubtest
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,10 +19,57 @@ var databases atomic.Int64
 // SourceDB makes a fresh source database with the marketplace's schema and no rows. The
 // first data source name may do anything in it, the second is what the query service
 // gets: SELECT and SHOW VIEW on this database only.
-// Both end with the test.
+// Both end with the test. HUB_TEST_SOURCE names the server that it lies on: mysql and mariadb-next are those of Debian's next
+// release, and without it it is the system's MariaDB.
 func SourceDB(t testing.TB) (adminDSN, readonlyDSN string) {
 	t.Helper()
-	return SourceDBOn(t, &MariaDB(t).SourceServer)
+	on := sourceKinds[0]
+	switch os.Getenv("HUB_TEST_SOURCE") {
+	case "mysql":
+		on = sourceKinds[1]
+	case "mariadb-next":
+		on = sourceKinds[2]
+	}
+	if on.beside != nil {
+		summarize(t, on.beside.Name+" of Debian's next release")
+		if _, err := on.beside.Root(); err != nil {
+			t.Skip(err)
+		}
+	}
+	return SourceDBOn(t, on.get(t))
+}
+
+// sourceKinds are those that tests share.
+var sourceKinds = []kind{
+	{nil, func(t testing.TB) *localserver.SourceServer { return &MariaDB(t).SourceServer }},
+	{&localserver.SideBySideMySQL, func(t testing.TB) *localserver.SourceServer { return mySQLBeside.get(t) }},
+	{&localserver.SideBySideMariaDB, func(t testing.TB) *localserver.SourceServer { return &mariaDBBeside.get(t).SourceServer }},
+}
+
+// summarize has what comes of a test on a server told at its end: a line of the file that HUB_TEST_SUMMARY names, the server,
+// the test binary and passed, failed or skipped with tabs between.
+func summarize(t testing.TB, server string) {
+	path := os.Getenv("HUB_TEST_SUMMARY")
+	if path == "" {
+		return
+	}
+	t.Cleanup(func() {
+		outcome := "passed"
+		if t.Failed() {
+			outcome = "failed"
+		} else if t.Skipped() {
+			outcome = "skipped"
+		}
+		file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer file.Close()
+		if _, err := fmt.Fprintf(file, "%s\t%s\t%s\n", server, strings.TrimSuffix(filepath.Base(os.Args[0]), ".test"), outcome); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // SourceServers runs a test on each kind of server that a source database is known to lie on: the system's MariaDB, and what
@@ -29,17 +77,45 @@ func SourceDB(t testing.TB) (adminDSN, readonlyDSN string) {
 // machine is skipped, with the line that says what is missing.
 func SourceServers(t *testing.T, test func(t *testing.T, s *localserver.SourceServer)) {
 	t.Helper()
-	for _, kind := range []struct {
-		beside *localserver.SideBySide
-		get    func(testing.TB) *localserver.SourceServer
-	}{
-		{nil, func(t testing.TB) *localserver.SourceServer { return &MariaDB(t).SourceServer }},
-		{&localserver.SideBySideMySQL, mySQLBeside.get},
-		{&localserver.SideBySideMariaDB, func(t testing.TB) *localserver.SourceServer { return &mariaDBBeside.get(t).SourceServer }},
-	} {
+	onEach(t, sourceKinds, test)
+}
+
+// NewSourceServers is SourceServers on servers of the test's own, with these lines in their configuration: on the system's
+// MariaDB, and on MySQL.
+func NewSourceServers(t *testing.T, config string, test func(t *testing.T, s *localserver.SourceServer)) {
+	t.Helper()
+	onEach(t, []kind{
+		{nil, func(t testing.TB) *localserver.SourceServer {
+			return &startOwn(t, "mariadb", func(ctx context.Context, o localserver.Options) (*localserver.MariaDB, error) {
+				o.Config = config
+				return localserver.StartMariaDB(ctx, o)
+			}).SourceServer
+		}},
+		{&localserver.SideBySideMySQL, func(t testing.TB) *localserver.SourceServer {
+			return startOwn(t, "mysql", func(ctx context.Context, o localserver.Options) (*localserver.SourceServer, error) {
+				o.Config = config
+				return localserver.StartMySQL(ctx, o)
+			})
+		}},
+	}, test)
+}
+
+// kind is a kind of server that a source database is known to lie on, beside the system or the system's own.
+type kind struct {
+	beside *localserver.SideBySide
+	get    func(testing.TB) *localserver.SourceServer
+}
+
+// onEach runs a test on one server of each kind.
+func onEach(t *testing.T, kinds []kind, test func(t *testing.T, s *localserver.SourceServer)) {
+	t.Helper()
+	for _, kind := range kinds {
 		if kind.beside != nil {
 			if _, err := kind.beside.Root(); err != nil {
-				t.Run(kind.beside.Name, func(t *testing.T) { t.Skip(err) })
+				t.Run(kind.beside.Name, func(t *testing.T) {
+					summarize(t, kind.beside.Name+" of Debian's next release")
+					t.Skip(err)
+				})
 				continue
 			}
 		}
@@ -53,7 +129,10 @@ func SourceServers(t *testing.T, test func(t *testing.T, s *localserver.SourceSe
 			name = "MariaDB"
 		}
 		number, _, _ := strings.Cut(version, "-")
-		t.Run(name+" "+number, func(t *testing.T) { test(t, s) })
+		t.Run(name+" "+number, func(t *testing.T) {
+			summarize(t, name+" "+number)
+			test(t, s)
+		})
 	}
 }
 

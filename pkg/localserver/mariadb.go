@@ -125,7 +125,7 @@ max_connections = 400
 innodb_buffer_pool_size = %s
 # Survives the end of the process; a power cut may cost a second of sample data.
 innodb_flush_log_at_trx_commit = 2
-%s`, section, filepath.Join(s.dir, "data"), s.socket(), filepath.Join(s.dir, "my.pid"), s.port, temporary, pool, more), s.who)
+%s%s`, section, filepath.Join(s.dir, "data"), s.socket(), filepath.Join(s.dir, "my.pid"), s.port, temporary, pool, more, s.opts.Config), s.who)
 }
 
 // administrator is the name of this process's operating system user.

@@ -9,7 +9,7 @@
 // What there is, and where each is from:
 //
 //	StartMariaDB              the system's package mariadb-server; the sample and most tests lie on it
-//	StartMySQL                MySQL of Debian's next release, side by side (sidebyside.go); tests alone
+//	StartMySQL                MySQL of Debian's next release, side by side (sidebyside.go): tests, and the sample
 //	StartSideBySideMariaDB    MariaDB of that release; tests alone
 //	StartPostgres             the system's postgresql, the newest version or the one that made the data
 //	StartRedis, JoinRedis     the system's redis-server, alone or as a cluster
@@ -66,6 +66,8 @@ type Options struct {
 	Users string
 	// ClusterPort, where it is not 0, makes a Redis the node of a cluster: its nodes talk to one another there.
 	ClusterPort int
+	// Config are further lines of the configuration of a MariaDB or MySQL.
+	Config string
 	// ServerID, above 0, lets a MariaDB copy others and be copied: no two of them have the same.
 	ServerID int
 }

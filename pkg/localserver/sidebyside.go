@@ -18,7 +18,7 @@ import (
 
 // SideBySide is a server of the distribution's next release, unpacked into a cache folder beside the system, whose own version
 // stays what it is. It is not installed, which would replace the system's libc: its files come with all the libraries that
-// they need, and its own loader starts it, as any user. Tests alone use it.
+// they need, and its own loader starts it, as any user. Tests use it, and a local stack that asks for MySQL.
 type SideBySide struct {
 	Name    string // such as MySQL
 	Package string // its package in that release

@@ -136,7 +136,7 @@ func (e environment) sourceDSN() string {
 
 // sampleDSN is the sample as one of its two users sees it.
 func (e environment) sampleDSN(user string) string {
-	return user + ":" + e.state.secret(user) + "@tcp(" + e.state.addr("mariadb") + ")/" + sourceDatabase
+	return user + ":" + e.state.secret(user) + "@tcp(" + e.state.addr(e.options.source) + ")/" + sourceDatabase
 }
 
 // gatewayURL is where a client on this machine reaches the gateway.

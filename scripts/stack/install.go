@@ -33,17 +33,7 @@ func installServers(ctx context.Context, l layout, p progress, also ...string) e
 // system is another one or its mirror has none, gets a line: the tests on them are skipped.
 func fetchBeside(ctx context.Context, l layout, p progress) error {
 	for _, b := range localserver.SideBySideServers() {
-		if _, err := b.Root(); err == nil {
-			continue
-		}
-		log, err := newLog(l, "install-"+b.Package)
-		if err != nil {
-			return err
-		}
-		err = p.step("fetching "+b.Package+" of Debian's next release for tests", func() error { return b.Fetch(ctx, log) })
-		if closeErr := log.Close(); closeErr != nil {
-			return closeErr
-		}
+		err := fetchServer(ctx, l, p, b, "for tests")
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -52,4 +42,17 @@ func fetchBeside(ctx context.Context, l layout, p progress) error {
 		}
 	}
 	return nil
+}
+
+// fetchServer fetches a newer server where it is not there yet; apt's words go to a log.
+func fetchServer(ctx context.Context, l layout, p progress, b localserver.SideBySide, why string) error {
+	if _, err := b.Root(); err == nil {
+		return nil
+	}
+	log, err := newLog(l, "install-"+b.Package)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	return p.step("fetching "+b.Package+" of Debian's next release "+why, func() error { return b.Fetch(ctx, log) })
 }

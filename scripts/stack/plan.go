@@ -14,9 +14,9 @@ type plan struct {
 	Services   []serviceSpec
 }
 
-// serverSpec is a MariaDB, PostgreSQL, Redis or Consul server.
+// serverSpec is a MariaDB, MySQL, PostgreSQL, Redis or Consul server.
 type serverSpec struct {
-	Name     string // which of the four
+	Name     string // which of the five
 	Port     int
 	Password string `json:",omitempty"`
 	Users    string `json:",omitempty"` // of Redis

@@ -38,9 +38,15 @@ func serverStarter(l layout, spec serverSpec) starter {
 // is not by password.
 func startServer(ctx context.Context, spec serverSpec, o localserver.Options) (program running, admin string, err error) {
 	switch spec.Name {
-	case "mariadb":
+	case sampleMariaDB:
 		var s *localserver.MariaDB
 		if s, err = localserver.StartMariaDB(ctx, o); err == nil {
+			admin = s.AdminDSN()
+		}
+		return s, admin, err
+	case sampleMySQL:
+		var s *localserver.SourceServer
+		if s, err = localserver.StartMySQL(ctx, o); err == nil {
 			admin = s.AdminDSN()
 		}
 		return s, admin, err

@@ -44,7 +44,8 @@ func summary(out io.Writer, e environment) {
 		fmt.Fprintf(w, "  Payment provider\t%s  (simulated: no money moves)\n", values["HUB_PGSIM_URL"])
 		fmt.Fprintf(w, "  Notifications\t%s  (what the app was told)\n", values["HUB_ECHO_URL"])
 	}
-	source := "sample data in a private MariaDB (" + sourceDatabase + ")"
+	source := "sample data in a private " + map[string]string{sampleMariaDB: "MariaDB", sampleMySQL: "MySQL"}[e.options.source] +
+		" (" + sourceDatabase + ")"
 	if e.options.sourceDSN != "" {
 		source = "your own (SOURCE_DSN)"
 	}

@@ -14,15 +14,24 @@ import (
 	"hub.internal/pkg/localserver"
 )
 
+// The servers that the sample lies on.
+const (
+	sampleMariaDB = "mariadb" // the system's
+	sampleMySQL   = "mysql"   // of Debian's next release, side by side
+)
+
 // ownerOfSample loads the sample data.
 const ownerOfSample = localserver.SourceOwner
 
-// checkSource tries the user's own source database before anything is started.
-func checkSource(ctx context.Context, dsn string) error {
-	if dsn == "" {
+// checkSource tries the user's own source database, and the name of a server for the sample, before anything is started.
+func checkSource(ctx context.Context, o upOptions) error {
+	if o.source != sampleMariaDB && o.source != sampleMySQL {
+		return fmt.Errorf("SOURCE=%s: want %s or %s", o.source, sampleMariaDB, sampleMySQL)
+	}
+	if o.sourceDSN == "" {
 		return nil
 	}
-	c, err := mysql.ParseDSN(dsn)
+	c, err := mysql.ParseDSN(o.sourceDSN)
 	if err != nil {
 		return fmt.Errorf("SOURCE_DSN: %w; want user:password@tcp(host:port)/database", err)
 	}
@@ -67,6 +76,6 @@ func loadSample(ctx context.Context, e environment, p progress) error {
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("loading the sample data: %w", err)
 	}
-	e.state.SampleLoaded = true
+	e.state.Samples[e.options.source] = true
 	return e.state.save()
 }

@@ -32,11 +32,11 @@ func portNames(e environment) []string {
 func operations(service string) string { return service + "-ops" }
 
 // serverNames are the servers that this start needs.
-// A source of one's own needs no MariaDB.
+// A source of one's own needs none for the sample.
 func serverNames(o upOptions) []string {
 	names := []string{"postgres", "redis"}
 	if o.sourceDSN == "" {
-		names = append(names, "mariadb")
+		names = append(names, o.source)
 	}
 	if o.discovery == "consul" {
 		names = append(names, "consul")

@@ -21,9 +21,9 @@ type state struct {
 	Ports   map[string]int
 	Keys    map[string]localstack.APIKey // API keys by name, as auth issued them
 	App     appSecrets                   // of the Connected App
-	// SampleLoaded is set when the sample data are in the source database, whole.
-	SampleLoaded bool
-	Generation   int64 // of the plan
+	// Samples are the servers, by name, on which the sample data are, whole.
+	Samples    map[string]bool
+	Generation int64 // of the plan
 
 	path string
 }
@@ -37,7 +37,7 @@ type appSecrets struct{ Secret, WebhookSecret string }
 // loadState reads the state of the last start; it is empty at the first.
 func loadState(l layout) (*state, error) {
 	s := &state{Secrets: map[string]string{}, Signing: map[string]signingKey{}, Ports: map[string]int{}, Keys: map[string]localstack.APIKey{},
-		path: l.state()}
+		Samples: map[string]bool{}, path: l.state()}
 	return s, readJSON(s.path, s)
 }
 
@@ -66,7 +66,8 @@ func (s *state) signing(name string) signingKey {
 // preferred are the ports to try first. They lie below the range from which the kernel
 // takes the ports of outgoing connections, so that they are still free at the next start.
 var preferred = map[string]int{
-	"gateway": 8080, "mariadb": 13306, "postgres": 15432, "redis": 16379, "consul": 18500, mailSink + "-web": 8025, mailSink + "-smtp": 1025,
+	"gateway": 8080, sampleMariaDB: 13306, sampleMySQL: 13307, "postgres": 15432, "redis": 16379, "consul": 18500,
+	mailSink + "-web": 8025, mailSink + "-smtp": 1025,
 	pgSim: 8090, echo: 8091, jaeger: 16686, prometheus: 9091,
 }
 

@@ -20,6 +20,7 @@ import (
 
 // upOptions are what variables of the caller choose.
 type upOptions struct {
+	source    string // SOURCE: the server that the sample lies on, mariadb or mysql
 	sourceDSN string // SOURCE_DSN: a MySQL of one's own instead of the sample, as user:password@tcp(host:port)/database
 	discovery string // DISCOVERY: how services find one another, static or consul
 	observe   bool   // OBSERVE=1: a collector, Jaeger and Prometheus beside it
@@ -27,8 +28,9 @@ type upOptions struct {
 
 // optionsOf reads the variables of the caller.
 func optionsOf(variable func(string) string) upOptions {
-	return upOptions{sourceDSN: variable("SOURCE_DSN"), discovery: cmp.Or(variable("DISCOVERY"), "static"),
-		observe: variable("OBSERVE") == "1"}
+	return upOptions{source: cmp.Or(variable("SOURCE"), sampleMariaDB), sourceDSN: variable("SOURCE_DSN"),
+		discovery: cmp.Or(variable("DISCOVERY"), "static"),
+		observe:   variable("OBSERVE") == "1"}
 }
 
 // up brings everything up, step by step. Each step looks at what is there already, so that
@@ -43,7 +45,7 @@ func up(ctx context.Context, l layout, o upOptions, p progress) error {
 			return fmt.Errorf("DISCOVERY=consul: %w", err)
 		}
 	}
-	if err := checkSource(ctx, o.sourceDSN); err != nil {
+	if err := checkSource(ctx, o); err != nil {
 		return err
 	}
 	if err := l.make(); err != nil {
@@ -56,6 +58,11 @@ func up(ctx context.Context, l layout, o upOptions, p progress) error {
 	defer lock.Close()
 	if err := installServers(ctx, l, p); err != nil {
 		return err
+	}
+	if o.sourceDSN == "" && o.source == sampleMySQL {
+		if err := fetchServer(ctx, l, p, localserver.SideBySideMySQL, "for SOURCE=mysql"); err != nil {
+			return fmt.Errorf("SOURCE=mysql: %w", err)
+		}
 	}
 	services, err := inventory.Load(l.root)
 	if err != nil {
@@ -223,10 +230,10 @@ func startServers(ctx context.Context, c control, e environment, p progress) err
 	if err != nil || e.options.sourceDSN != "" {
 		return err
 	}
-	if err := createSample(ctx, e, now.Programs["mariadb"].Admin); err != nil {
+	if err := createSample(ctx, e, now.Programs[e.options.source].Admin); err != nil {
 		return fmt.Errorf("source database: %w", err)
 	}
-	if e.state.SampleLoaded {
+	if e.state.Samples[e.options.source] {
 		return nil
 	}
 	p.say("loading sample data")

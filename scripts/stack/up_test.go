@@ -43,7 +43,7 @@ func TestUpTwice(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	caller := map[string]string{}
+	caller, source := map[string]string{}, sampleMariaDB
 	start := func() (pids map[string]int, devEnv string) {
 		t.Helper()
 		st, err := loadState(c.layout)
@@ -53,7 +53,7 @@ func TestUpTwice(t *testing.T) {
 		e := environment{
 			layout:   c.layout,
 			state:    st,
-			options:  upOptions{discovery: "static"},
+			options:  upOptions{source: source, discovery: "static"},
 			services: pick("gateway", "auth", "query", "payments"),
 			caller:   caller,
 		}
@@ -120,6 +120,18 @@ func TestUpTwice(t *testing.T) {
 	fourth, _ := start()
 	wantRestarted(t, "another setting", third, fourth, "auth", "gateway", "payments", "query")
 
+	samples := 1
+	if _, err := localserver.SideBySideMySQL.Root(); err == nil {
+		source, samples = sampleMySQL, 2
+		fifth, inMySQL := start()
+		wantRestarted(t, "the sample on MySQL", fourth, fifth, "mariadb", "query")
+		if fifth["mysql"] == 0 || fifth["mariadb"] != 0 || inMySQL == env {
+			t.Errorf("the sample on MySQL: %v\n%s", fifth, inMySQL)
+		}
+		source = sampleMariaDB
+		fourth, _ = start()
+	}
+
 	if err := down(t.Context(), c.layout, quiet); err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +143,7 @@ func TestUpTwice(t *testing.T) {
 	if _, later := start(); later != env {
 		t.Errorf("dev.env after down and up:\n%s\nwas:\n%s", later, env)
 	}
-	for what, times := range map[string]int{"auth:issues:dev": 1, "auth:issues:dev-readonly": 1, "gen:scale": 1,
+	for what, times := range map[string]int{"auth:issues:dev": 1, "auth:issues:dev-readonly": 1, "gen:scale": samples,
 		"auth:keyset:new": 1, "payments:keyring:new": 1, "auth:app:issue-secret:hub-dev": 1, "auth:app:rotate-secret:hub-dev": 0} {
 		n := 0
 		for _, line := range c.journal() {

@@ -102,6 +102,9 @@ func TestTableNames(t *testing.T) {
 		x.refused("describe_schema", in, fault.NotFound)
 		x.refused("get_ddl", in, fault.NotFound)
 	}
+	if said := x.refused("describe_schema", `{"table": "brand_view"}`, fault.NotFound); !strings.Contains(said.Message, "is a view") {
+		t.Errorf("of a view it says %s", said.Message)
+	}
 	// A name of the own schema in front is not a table's name either.
 	var schema string
 	if err := x.admin.QueryRow("SELECT DATABASE()").Scan(&schema); err != nil {
@@ -151,7 +154,7 @@ func TestGetDDL(t *testing.T) {
 	equal(t, "odd", whole.Indexes, []query.Index{
 		{Name: "PRIMARY", Unique: true, Type: "BTREE", Columns: []string{"id"}},
 		{Name: "ft", Type: "FULLTEXT", Columns: []string{"quoted"}},
-		{Name: "part", Type: "BTREE", Columns: []string{"quoted"}},
+		{Name: "part", Type: "BTREE", Columns: []string{"quoted(5)"}},
 		{Name: "uq", Unique: true, Type: "BTREE", Columns: []string{"word", "flag"}},
 	})
 	r, err := x.raw(t.Context(), "get_ddl", `{"table": "odd", "includeIndexes": false}`)

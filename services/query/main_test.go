@@ -10,6 +10,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
@@ -31,6 +32,17 @@ type tools struct {
 func serve(t testing.TB, statements ...string) *tools {
 	t.Helper()
 	adminDSN, readerDSN := hubtest.SourceDB(t)
+	return serveAs(t, adminDSN, readerDSN, statements...)
+}
+
+func serveOn(t testing.TB, on *localserver.SourceServer, statements ...string) *tools {
+	t.Helper()
+	adminDSN, readerDSN := hubtest.SourceDBOn(t, on)
+	return serveAs(t, adminDSN, readerDSN, statements...)
+}
+
+func serveAs(t testing.TB, adminDSN, readerDSN string, statements ...string) *tools {
+	t.Helper()
 	admin, err := sql.Open("mysql", adminDSN+"?multiStatements=true&interpolateParams=true")
 	if err != nil {
 		t.Fatal(err)

@@ -36,6 +36,8 @@ type Statement struct {
 	Grouping sqlguard.Grouping
 	// Most is how many rows the text itself yields at most; 0 when that is not known.
 	Most int
+	// Explain says that it is an EXPLAIN or a DESCRIBE: no row limit of Hub's is in the plan that it tells.
+	Explain bool
 	// Heavy says that it may take much of the server's memory: it gets less time, and one runs at a time.
 	Heavy bool
 	// Turn is told of the statement's end on the server; nil when nobody waits for it.
@@ -252,7 +254,7 @@ func (s *statements) run(ctx context.Context, key, text string, answer *sqlAnswe
 		return err
 	}
 	// One row more than the limit tells whether the answer is cut.
-	st := Statement{Written: text, Turn: turn, Heavy: accepted.Heavy()}
+	st := Statement{Written: text, Turn: turn, Heavy: accepted.Heavy(), Explain: accepted.Kind() == sqlguard.Explain}
 	var noticed []sqlguard.Notice
 	noticed, st.Quoted = accepted.Noticed()
 	st.Grouping = accepted.Grouping()

@@ -29,6 +29,8 @@ type Source interface {
 	TableColumns(ctx context.Context, name string) (*TableColumns, error)
 	// TableDDL is TableColumns with the table's DDL and, if asked, its indexes.
 	TableDDL(ctx context.Context, name string, indexes bool) (*TableDDL, error)
+	// IsView reports whether the name is a view's.
+	IsView(ctx context.Context, name string) (bool, error)
 
 	// CategoryTree lists each category.
 	CategoryTree(context.Context) ([]CategoryNode, error)
@@ -135,6 +137,12 @@ func (s *Service) GetDDL(ctx context.Context, in getDDLIn) (counted, error) {
 func (s *Service) noTable(ctx context.Context, name string, err error) error {
 	if err != nil {
 		return err
+	}
+	if view, err := s.Source.IsView(ctx, name); err != nil {
+		return err
+	} else if view {
+		return fault.New(fault.NotFound, "%.64q is a view, not a table: execute_read_sql reads it, and SHOW COLUMNS and SHOW CREATE VIEW "+
+			"there tell what it has.", name).With(map[string]any{"table": name})
 	}
 	tables, err := s.Source.Tables(ctx)
 	if err != nil {

@@ -42,7 +42,8 @@ type Index struct {
 	Name    string   `json:"name" jsonschema:"Index name"`
 	Unique  bool     `json:"unique" jsonschema:"Whether no two rows are equal in it"`
 	Type    string   `json:"type" jsonschema:"BTREE, FULLTEXT and the like"`
-	Columns []string `json:"columns" jsonschema:"Its columns, or expressions, in order"`
+	Columns []string `json:"columns" jsonschema:"Its columns, or expressions, in order: name(20) of the first 20 characters alone, name DESC of descending ones"`
+	Unused  bool     `json:"unused,omitempty" jsonschema:"Whether the server leaves it alone when it plans: INVISIBLE or IGNORED"`
 }
 
 // TableDDL is the answer of get_ddl for one table.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"hub.internal/services/query"
@@ -39,8 +40,8 @@ func (s *Source) tables(ctx context.Context, statement string, args ...any) ([]q
 // whether the case of a name matters; that its collation also takes "é" for "e" and
 // ignores trailing spaces is not followed.
 func (s *Source) table(ctx context.Context, name string) (*query.Table, error) {
-	if strings.ContainsFunc(name, func(r rune) bool { return r > 0xFFFF }) {
-		return nil, nil // no table's name holds such a character, and some servers refuse to compare it
+	if isNoName(name) {
+		return nil, nil
 	}
 	tables, err := s.tables(ctx, selectTables+` AND t.table_name = ?`, name)
 	if err != nil {
@@ -56,6 +57,11 @@ func (s *Source) table(ctx context.Context, name string) (*query.Table, error) {
 		}
 	}
 	return alike, nil
+}
+
+// isNoName tells of a character that no table's name holds, and that some servers refuse to compare.
+func isNoName(name string) bool {
+	return strings.ContainsFunc(name, func(r rune) bool { return r > 0xFFFF })
 }
 
 // TableColumns implements query.Source.
@@ -90,6 +96,8 @@ func (s *Source) columns(ctx context.Context, table string) ([]query.Column, err
 		c.Type = plainType(c.Type)
 		if dialect == server.MariaDB {
 			c.Default = plainDefault(c.Default)
+		} else if c.Default != nil && strings.Contains(c.Extra, "DEFAULT_GENERATED") {
+			*c.Default = plainExpression.Replace(*c.Default)
 		}
 		columns = append(columns, c)
 		return nil
@@ -124,6 +132,19 @@ func plainDefault(d *string) *string {
 	return d
 }
 
+// IsView implements query.Source.
+func (s *Source) IsView(ctx context.Context, name string) (is bool, err error) {
+	if isNoName(name) {
+		return false, nil
+	}
+	err = s.Query(ctx, `SELECT COUNT(*) > 0 FROM information_schema.views v WHERE v.table_schema = DATABASE() AND v.table_name = ?`,
+		[]any{name}, func(r *sql.Rows) error { return r.Scan(&is) })
+	return is, err
+}
+
+// plainExpression undoes what MySQL does to the texts in an expression of information_schema.
+var plainExpression = strings.NewReplacer(`\'`, `'`, `\\`, `\`)
+
 // TableDDL implements query.Source.
 func (s *Source) TableDDL(ctx context.Context, name string, indexes bool) (*query.TableDDL, error) {
 	t, err := s.table(ctx, name)
@@ -148,12 +169,14 @@ func (s *Source) TableDDL(ctx context.Context, name string, indexes bool) (*quer
 }
 
 const (
-	selectIndexes = `SELECT i.index_name, i.non_unique = 0, i.index_type, COALESCE(i.column_name, '')
+	selectIndexes = `SELECT i.index_name, i.non_unique = 0, i.index_type, COALESCE(i.column_name, ''), NULL, i.sub_part,
+i.collation = 'D', i.ignored = 'YES'
 FROM information_schema.statistics i
 WHERE i.table_schema = DATABASE() AND i.table_name = ?
 ORDER BY i.index_name <> 'PRIMARY', i.index_name, i.seq_in_index`
 	// MySQL 8 has indexes on expressions.
-	selectIndexesMySQL = `SELECT i.index_name, i.non_unique = 0, i.index_type, COALESCE(i.column_name, i.expression)
+	selectIndexesMySQL = `SELECT i.index_name, i.non_unique = 0, i.index_type, COALESCE(i.column_name, ''), i.expression, i.sub_part,
+i.collation = 'D', i.is_visible = 'NO'
 FROM information_schema.statistics i
 WHERE i.table_schema = DATABASE() AND i.table_name = ?
 ORDER BY i.index_name <> 'PRIMARY', i.index_name, i.seq_in_index`
@@ -172,8 +195,20 @@ func (s *Source) indexes(ctx context.Context, table string) ([]query.Index, erro
 	err = s.Query(ctx, statement, []any{table}, func(r *sql.Rows) error {
 		var i query.Index
 		var column string
-		if err := r.Scan(&i.Name, &i.Unique, &i.Type, &column); err != nil {
+		var expression sql.NullString
+		var prefix sql.NullInt64 // in characters
+		var descending sql.NullBool
+		if err := r.Scan(&i.Name, &i.Unique, &i.Type, &column, &expression, &prefix, &descending, &i.Unused); err != nil {
 			return err
+		}
+		if expression.Valid {
+			column = plainExpression.Replace(expression.String)
+		}
+		if prefix.Valid && i.Type != "SPATIAL" { // of which it is no length that anybody wrote
+			column += "(" + strconv.FormatInt(prefix.Int64, 10) + ")"
+		}
+		if descending.Bool {
+			column += " DESC"
 		}
 		if n := len(indexes); n > 0 && indexes[n-1].Name == i.Name {
 			indexes[n-1].Columns = append(indexes[n-1].Columns, column)

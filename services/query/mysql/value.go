@@ -105,7 +105,7 @@ const like = ` LIKE ? ESCAPE '!'`
 // then no row can match it.
 func incomparable(err error) bool {
 	var answered *mysqldriver.MySQLError
-	return errors.As(err, &answered) && answered.Number == errno.IllegalMix
+	return errors.As(err, &answered) && (answered.Number == errno.IllegalMix || answered.Number == errno.CannotConvert)
 }
 
 // placeholders is ?, ?, ? for an IN list, with its arguments.

@@ -58,8 +58,5 @@ func GrammarWords() (words []string) {
 // Text returns the statement as it was given.
 func (s Statement) Text() string { return s.text }
 
-// Kind returns the kind of statement.
-func (s Statement) Kind() Kind { return s.kind }
-
 // String returns "select", "show" or "explain".
 func (k Kind) String() string { return [...]string{"select", "show", "explain"}[k] }

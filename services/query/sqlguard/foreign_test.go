@@ -13,28 +13,33 @@ func TestNoticed(t *testing.T) {
 	t.Parallel()
 	guard := sqlguard.Default(0)
 	for text, want := range map[string]string{
-		`SELECT a || ' ' || b FROM t`:                           "sql.concat",
-		`SELECT a || b FROM t`:                                  "sql.concat",
-		`SELECT t.a || t.b FROM t`:                              "sql.concat",
-		`SELECT 1 FROM t WHERE a = 1 || b = 2`:                  "",
-		`SELECT 1 FROM t WHERE a = 'x' || b = 'y'`:              "",
-		`SELECT 1 FROM t WHERE a IS NULL || b LIKE 'x%'`:        "",
-		`SELECT 1 FROM t WHERE a || NOT b`:                      "",
-		`SELECT '||' FROM t -- a || b`:                          "",
-		`SELECT 1 FROM t WHERE a = NULL`:                        "sql.null",
-		`SELECT 1 FROM t WHERE a <> NULL`:                       "sql.null",
-		`SELECT 1 FROM t WHERE a <=> NULL`:                      "",
-		`SELECT 1 FROM t WHERE a IS NULL`:                       "",
-		`SELECT 1 FROM a FULL JOIN b`:                           "sql.full_join",
-		`SELECT 1 FROM a "full" JOIN b ON b.x = a.x`:            "",
-		`SELECT "name" FROM t`:                                  "[name]",
-		`SELECT 1 FROM t WHERE "t.name" = 'x'`:                  "[t.name]",
-		`SELECT 1 FROM t ORDER BY "name"`:                       "[name]",
-		`SELECT a AS "name", b "other", COUNT(*) "n" FROM t`:    "",
-		`SELECT 1 FROM t WHERE a = "two words" OR b = "1st"`:    "",
-		`SELECT 1 FROM t WHERE a = 'name'`:                      "",
-		`SELECT 1 FROM t WHERE a IN ("KR", "JP")`:               "[KR JP]",
-		`SELECT a || 'x', b = NULL FROM t WHERE c || 'y' = 'z'`: "sql.concat sql.null",
+		`SELECT a || ' ' || b FROM t`:                                                      "sql.concat",
+		`SELECT a || b FROM t`:                                                             "sql.concat",
+		`SELECT t.a || t.b FROM t`:                                                         "sql.concat",
+		`SELECT 1 FROM t WHERE a = 1 || b = 2`:                                             "",
+		`SELECT 1 FROM t WHERE a = 'x' || b = 'y'`:                                         "",
+		`SELECT 1 FROM t WHERE a IS NULL || b LIKE 'x%'`:                                   "",
+		`SELECT 1 FROM t WHERE a || NOT b`:                                                 "",
+		`SELECT '||' FROM t -- a || b`:                                                     "",
+		`SELECT 1 FROM t WHERE a = NULL`:                                                   "sql.null",
+		`SELECT 1 FROM t WHERE a <> NULL`:                                                  "sql.null",
+		`SELECT 1 FROM t WHERE a <=> NULL`:                                                 "",
+		`SELECT 1 FROM t WHERE a IS NULL`:                                                  "",
+		`SELECT 1 FROM a FULL JOIN b`:                                                      "sql.full_join",
+		`SELECT 1 FROM a "full" JOIN b ON b.x = a.x`:                                       "",
+		`SELECT "name" FROM t`:                                                             "[name]",
+		`SELECT 1 FROM t WHERE "t.name" = 'x'`:                                             "[t.name]",
+		`SELECT 1 FROM t ORDER BY "name"`:                                                  "[name]",
+		`SELECT a AS "name", b "other", COUNT(*) "n" FROM t`:                               "",
+		`SELECT 1 FROM t WHERE a = "two words" OR b = "1st"`:                               "",
+		`SELECT 1 FROM t WHERE a = 'name'`:                                                 "",
+		`SHOW TRIGGERS`:                                                                    "sql.hidden",
+		`SHOW FULL TRIGGERS LIKE 'a'`:                                                      "sql.hidden",
+		`SELECT * FROM information_schema.TRIGGERS`:                                        "sql.hidden",
+		`SELECT * FROM information_schema.ROUTINES`:                                        "sql.schema",
+		`SELECT * FROM INFORMATION_SCHEMA . parameters p WHERE p.SPECIFIC_SCHEMA <> 'sys'`: "",
+		`SELECT 1 FROM t WHERE a IN ("KR", "JP")`:                                          "[KR JP]",
+		`SELECT a || 'x', b = NULL FROM t WHERE c || 'y' = 'z'`:                            "sql.concat sql.null",
 	} {
 		s, err := guard.Parse(text)
 		if err != nil {
@@ -204,8 +209,16 @@ func TestAdvice(t *testing.T) {
 		`INTERVAL`:                                             "",
 		`SELECT a FROM t WHERE b = 'ILIKE ~ [x] AT TIME ZONE'`: "",
 	} {
-		if got := advice.Syntax(text); want == "" && got != "" || !strings.HasPrefix(got, want) {
+		if got := advice.Syntax(text, "mariadb"); want == "" && got != "" || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		`SELECT MEDIAN(a) OVER () FROM t`: "MEDIAN is MariaDB's", `SELECT a FROM t FETCH NEXT 1 ROWS ONLY`: "FETCH NEXT is not known here",
+		`SELECT CAST(a AS INTEGER) FROM t`: "CAST has no type INTEGER here: write SIGNED", `SELECT a->'$.b' FROM t WERE 1`: "",
+	} {
+		if got := advice.Syntax(text, "mysql"); want == "" && got != "" || !strings.HasPrefix(got, want) {
+			t.Errorf("%s on MySQL: %q, want %q", text, got, want)
 		}
 	}
 	if advice.Foreign("date_trunc") == "" || advice.Foreign("COUNT") != "" || advice.Usage("datediff") == "" {
@@ -221,7 +234,7 @@ func FuzzAdvice(f *testing.F) {
 	}
 	guard := sqlguard.Default(0)
 	f.Fuzz(func(_ *testing.T, text string) {
-		advice.Syntax(text)
+		advice.Syntax(text, "mysql")
 		advice.Words(text)
 		if s, err := guard.Parse(text); err == nil {
 			s.Noticed()

@@ -106,6 +106,9 @@ type Statement struct {
 // rows until the last, or its values may take more than 16 MiB together.
 func (s Statement) Heavy() bool { return s.heavy }
 
+// Kind says what the statement answers.
+func (s Statement) Kind() Kind { return s.kind }
+
 // A Refusal is the error of Parse.
 type Refusal = lexer.Refusal
 

@@ -1,11 +1,15 @@
 package sqlguard_test
 
 import (
+	"database/sql"
 	"slices"
 	"strings"
 	"testing"
 
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/localserver"
 	"hub.internal/services/query/sqlguard"
+	"hub.internal/services/query/sqlguard/advice"
 )
 
 // errNoFunction are the errors of a call of a stored function that is not there.
@@ -121,6 +125,8 @@ func TestShowRuns(t *testing.T) {
 		"SHOW GLOBAL STATUS":                "SHOW GLOBAL STATUS",
 		"SHOW TABLE STATUS":                 "SHOW TABLE STATUS",
 		"SHOW GLOBAL VARIABLES LIKE 'a'":    "SHOW GLOBAL VARIABLES LIKE 'a'",
+		"SHOW PROCEDURE STATUS":             "SHOW PROCEDURE STATUS\nWHERE Db <> 'sys'",
+		"SHOW FUNCTION STATUS LIKE 'a%'":    "SHOW FUNCTION STATUS WHERE Name LIKE 'a%'\nAND Db <> 'sys'",
 		"SHOW VARIABLES -- x":               "SHOW VARIABLES -- x\nWHERE @",
 		"SHOW SESSION VARIABLES LIKE 'a%'":  "SHOW SESSION VARIABLES WHERE Variable_name LIKE 'a%'\nAND @",
 		"SHOW VARIABLES WHERE 1 OR Value=2": "SHOW VARIABLES WHERE ( 1 OR Value=2\n) AND @",
@@ -133,4 +139,46 @@ func TestShowRuns(t *testing.T) {
 			t.Errorf("%s runs as %q (edited %t), want %q", text, got, edited, want)
 		}
 	}
+}
+
+// TestFunctionsOfEachServer: what the list says a server has, it has; what it lacks, somebody is told what to write for; and so
+// with what a server does not know once there is a space before its parenthesis.
+func TestFunctionsOfEachServer(t *testing.T) {
+	hubtest.SourceServers(t, func(t *testing.T, on *localserver.SourceServer) {
+		version, err := on.Version(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind, other := "mysql", "mariadb"
+		if strings.Contains(version, "MariaDB") {
+			kind, other = other, kind
+		}
+		_, dsn := hubtest.SourceDBOn(t, on)
+		db, err := sql.Open("mysql", dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		isThere := func(text string) bool {
+			_, err := db.ExecContext(t.Context(), text)
+			return !slices.Contains([]uint16{1305, 1370, 1630}, errno(t, err))
+		}
+		for name := range sqlguard.Functions(kind) {
+			if name != "JSON_TABLE" && !isThere("SELECT "+name+"(1)") { // a table
+				t.Errorf("%s() is on the list, but the server has no such function", name)
+			}
+			if text := "SELECT " + name + " (1)"; name != "JSON_TABLE" && !isThere(text) && advice.Spaced(text, name) == "" {
+				t.Errorf("%s: nobody is told that the space is wrong", text)
+			}
+		}
+		here := sqlguard.Functions(kind)
+		for name := range sqlguard.Functions(other) {
+			if _, all := here[name]; all {
+				continue
+			}
+			if !isThere("SELECT "+name+"(1)") && advice.Foreign(name) == "" {
+				t.Errorf("%s() is of another server, and nobody is told what to write", name)
+			}
+		}
+	})
 }

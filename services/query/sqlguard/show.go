@@ -165,27 +165,32 @@ func isPlain(t lexer.Tokens, i int) bool {
 
 // withoutState is the text of a SHOW as it is to run, without what the session remembers
 // of the callers before: SHOW STATUS is of the server, and SHOW VARIABLES leaves out the
-// variables that statements change by themselves.
+// variables that statements change by themselves. SHOW PROCEDURE and FUNCTION STATUS leave
+// out the server's own.
 func withoutState(t lexer.Tokens, text string) string {
 	switch {
 	case t.Key(1) == "STATUS":
 		return text[:t[1].Start] + "GLOBAL " + text[t[1].Start:]
 	case t.Key(1) == "VARIABLES", t.Key(2) == "VARIABLES" && t.Key(1) != "GLOBAL":
-		// A new line, because the text may end in a line comment.
-		const others = "Variable_name NOT IN (" + stateVariables + ")"
-		i := 2
-		for i < len(t) && t.Key(i) != "LIKE" && t.Key(i) != "WHERE" {
-			i++
-		}
-		switch t.Key(i) {
-		case "LIKE":
-			return text[:t[i].Start] + "WHERE Variable_name " + text[t[i].Start:] + "\nAND " + others
-		case "WHERE":
-			return text[:t[i].End] + " (" + text[t[i].End:] + "\n) AND " + others
-		}
-		return text + "\nWHERE " + others
+		return restrict(t, text, "Variable_name", "Variable_name NOT IN ("+stateVariables+")")
+	case t.Key(2) == "STATUS" && (t.Key(1) == "PROCEDURE" || t.Key(1) == "FUNCTION"):
+		return restrict(t, text, "Name", "Db <> 'sys'") // of which MySQL shows anybody the routines
 	}
 	return text
+}
+
+// restrict adds a condition to the filter of a SHOW, whose LIKE is of the column.
+func restrict(t lexer.Tokens, text, column, condition string) string {
+	// New lines, because the text may end in a line comment.
+	for i := 2; i < len(t); i++ {
+		switch t.Key(i) {
+		case "LIKE":
+			return text[:t[i].Start] + "WHERE " + column + " " + text[t[i].Start:] + "\nAND " + condition
+		case "WHERE":
+			return text[:t[i].End] + " (" + text[t[i].End:] + "\n) AND " + condition
+		}
+	}
+	return text + "\nWHERE " + condition
 }
 
 // stateVariables are the session variables that change without a SET.

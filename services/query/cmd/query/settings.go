@@ -12,19 +12,23 @@ import (
 
 type settings struct {
 	service.Settings
-	SourceDSN      config.Secret `env:"HUB_SOURCE_DSN"`
-	SourceDSNs     config.Secret `env:"HUB_SOURCE_DSNS"`
-	SourceMaxLag   time.Duration `env:"HUB_SOURCE_MAX_LAG" envDefault:"10s"`
-	SourceLagSQL   string        `env:"HUB_SOURCE_LAG_SQL"`
-	SourcePool     int           `env:"HUB_SOURCE_POOL" envDefault:"16"`
-	MaxRowLimit    int           `env:"MCP_MAX_ROW_LIMIT" envDefault:"1000"`
-	QueryTimeoutMS int64         `env:"MCP_QUERY_TIMEOUT_MS" envDefault:"30000"`
-	MaxResultBytes int           `env:"HUB_MAX_RESULT_BYTES" envDefault:"16777216"`
-	SQLConcurrent  int           `env:"HUB_SQL_CONCURRENT" envDefault:"8"`
-	SQLPerKey      int           `env:"HUB_SQL_PER_KEY"` // 0 is half of HUB_SQL_CONCURRENT
-	SQLWait        time.Duration `env:"HUB_SQL_WAIT" envDefault:"2s"`
-	SQLFunctions   []string      `env:"HUB_SQL_FUNCTIONS"`
-	SQLTmpBytes    int64         `env:"HUB_SQL_TMP_BYTES" envDefault:"536870912"`
+	SourceDSN       config.Secret `env:"HUB_SOURCE_DSN"`
+	SourceDSNs      config.Secret `env:"HUB_SOURCE_DSNS"`
+	SourceCA        config.Secret `env:"HUB_SOURCE_CA"`
+	SourceCert      config.Secret `env:"HUB_SOURCE_CERT"`
+	SourceKey       config.Secret `env:"HUB_SOURCE_KEY"`
+	SourceServerKey config.Secret `env:"HUB_SOURCE_SERVER_KEY"`
+	SourceMaxLag    time.Duration `env:"HUB_SOURCE_MAX_LAG" envDefault:"10s"`
+	SourceLagSQL    string        `env:"HUB_SOURCE_LAG_SQL"`
+	SourcePool      int           `env:"HUB_SOURCE_POOL" envDefault:"16"`
+	MaxRowLimit     int           `env:"MCP_MAX_ROW_LIMIT" envDefault:"1000"`
+	QueryTimeoutMS  int64         `env:"MCP_QUERY_TIMEOUT_MS" envDefault:"30000"`
+	MaxResultBytes  int           `env:"HUB_MAX_RESULT_BYTES" envDefault:"16777216"`
+	SQLConcurrent   int           `env:"HUB_SQL_CONCURRENT" envDefault:"8"`
+	SQLPerKey       int           `env:"HUB_SQL_PER_KEY"` // 0 is half of HUB_SQL_CONCURRENT
+	SQLWait         time.Duration `env:"HUB_SQL_WAIT" envDefault:"2s"`
+	SQLFunctions    []string      `env:"HUB_SQL_FUNCTIONS"`
+	SQLTmpBytes     int64         `env:"HUB_SQL_TMP_BYTES" envDefault:"536870912"`
 }
 
 // Check judges what the types of the settings do not.

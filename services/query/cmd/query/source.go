@@ -29,7 +29,8 @@ type from struct {
 // open opens the source. The accounts are judged before the first call; which servers are there, later.
 func open(h *service.Host, s settings) (from, error) {
 	source := server.Options{PoolSize: s.SourcePool, StatementTimeout: min(s.timeout(), server.DefaultStatementTimeout),
-		Functions: s.SQLFunctions}
+		Functions: s.SQLFunctions, Logger: h.Logger(),
+		TLS: server.TLS{CA: s.SourceCA.Reveal(), Cert: s.SourceCert.Reveal(), Key: s.SourceKey.Reveal(), ServerKey: s.SourceServerKey.Reveal()}}
 	reader := statements.ReaderOptions{Timeout: s.timeout(), Sessions: s.SQLConcurrent + s.SQLConcurrent/2, MaxRows: s.MaxRowLimit,
 		TmpBytes: s.SQLTmpBytes, Logger: h.Logger()}
 	if s.SourceDSNs != "" {

@@ -36,6 +36,7 @@ const (
 	AccessNeeded        = 1227
 	IllegalMix          = 1267 // of collations
 	NoFunction          = 1305
+	NoFunctionHere      = 1630 // where it stands, a built-in one would have no space before its parenthesis
 	BrokenView          = 1356
 	FunctionDenied      = 1370
 	NoDefiner           = 1449 // of a view
@@ -43,4 +44,6 @@ const (
 	Parameters          = 1583
 	ReadOnlyTransaction = 1792
 	Recursion           = 3636
+	CannotConvert       = 3854 // a text that a column's character set cannot hold
+	NeedsHypergraph     = 6037 // such as QUALIFY, of MySQL's other optimizer
 )

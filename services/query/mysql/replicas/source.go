@@ -58,6 +58,11 @@ func (s *Set) CategoryTree(ctx context.Context) ([]query.CategoryNode, error) {
 	})
 }
 
+// IsView implements query.Source.
+func (s *Set) IsView(ctx context.Context, name string) (bool, error) {
+	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) (bool, error) { return from.IsView(ctx, name) })
+}
+
 // Categories implements query.Source.
 func (s *Set) Categories(ctx context.Context, parent int64, language string) ([]query.Category, error) {
 	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) ([]query.Category, error) {

@@ -77,46 +77,63 @@ const everybody = "PUBLIC"
 // checkGrants returns a *GrantsError when the current account, or a role it has been
 // given, active or not, holds more than readRights and EXECUTE on functions, which are
 // written name or schema.name; of a replica, lagRights as well.
-func checkGrants(ctx context.Context, db *sql.DB, d Dialect, functions []string, replica bool) (err error) {
+// everything tells that it may read all schemas, the server's own among them.
+func checkGrants(ctx context.Context, db *sql.DB, d Dialect, functions []string, replica bool) (everything bool, err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	// The session has had its role set: nobody else gets it.
 	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }()
 	j := judge{dialect: d, functions: functions, replica: replica}
 	if err := conn.QueryRowContext(ctx, "SELECT CURRENT_USER()").Scan(&j.account); err != nil {
-		return fmt.Errorf("the source account's name: %w", err)
+		return false, fmt.Errorf("the source account's name: %w", err)
 	}
 	j.account = quoteAccount(j.account)
+	if d != MariaDB {
+		// Roles that are active by default would show as rights of the account's own, which no REVOKE takes away.
+		if _, err := conn.ExecContext(ctx, "SET ROLE NONE"); err != nil {
+			return false, err
+		}
+		var mandatory string
+		if err := conn.QueryRowContext(ctx, "SELECT @@GLOBAL.mandatory_roles").Scan(&mandatory); err != nil && !isAnswer(err) {
+			return false, err
+		}
+		j.mandatory = quotedRoles(mandatory)
+	}
 	roles, err := j.show(ctx, conn, "SHOW GRANTS FOR CURRENT_USER", "")
 	if err != nil {
-		return err
+		return false, err
 	}
 	if d == MariaDB {
 		// What everybody holds. Servers before 10.11 know no PUBLIC and answer an error.
-		var answered *mysqldriver.MySQLError
-		if _, err := j.show(ctx, conn, "SHOW GRANTS FOR "+everybody, everybody); err != nil && !errors.As(err, &answered) {
-			return err
+		if _, err := j.show(ctx, conn, "SHOW GRANTS FOR "+everybody, everybody); err != nil && !isAnswer(err) {
+			return false, err
 		}
 	}
-	for _, role := range roles {
+	for _, role := range slices.Concat(roles, j.mandatory) { // which no line of the account's tells of
 		show := "SHOW GRANTS FOR CURRENT_USER USING " + role
 		if d == MariaDB {
 			// A role's rights show only once it is set; those of its own roles show with them.
 			if _, err := conn.ExecContext(ctx, "SET ROLE "+role); err != nil {
-				return fmt.Errorf("rights of the role %s: %w", role, err)
+				return false, fmt.Errorf("rights of the role %s: %w", role, err)
 			}
 			show = "SHOW GRANTS FOR CURRENT_ROLE"
 		}
 		if _, err := j.show(ctx, conn, show, role); err != nil {
-			return err
+			return false, err
 		}
 	}
 	if len(j.findings) > 0 {
-		return &GrantsError{j.findings}
+		return false, &GrantsError{j.findings}
 	}
-	return nil
+	return j.everything, nil
+}
+
+// isAnswer reports whether the server itself has refused something.
+func isAnswer(err error) bool {
+	var answered *mysqldriver.MySQLError
+	return errors.As(err, &answered)
 }
 
 // judge collects what an account holds beyond reading.
@@ -124,9 +141,11 @@ type judge struct {
 	dialect Dialect
 	account string // quoted for SQL
 	// functions are those on which EXECUTE is no finding.
-	functions []string
-	replica   bool // lagRights are no finding
-	findings  []Finding
+	functions  []string
+	replica    bool     // lagRights are no finding
+	mandatory  []string // the roles that MySQL gives everybody (mandatory_roles), quoted
+	everything bool     // SELECT on *.*
+	findings   []Finding
 }
 
 // reads tells whether a right lets its holder read, and no more.
@@ -187,6 +206,7 @@ func (j *judge) line(line, role string) (roles []string) {
 		var more []string
 		for _, right := range given {
 			name := strings.ToUpper(strings.Join(right.name, " "))
+			j.everything = j.everything || name == "SELECT" && on == "*.*"
 			if !j.reads(name) && (name != "EXECUTE" || !isFunction(words[1:i], j.functions)) {
 				more = append(more, name+right.columns)
 			}
@@ -241,11 +261,35 @@ func (j *judge) revoke(rights []string, on, role string) []string {
 	case role == everybody:
 		return []string{"REVOKE ALL PRIVILEGES ON " + on + " FROM " + everybody}
 	case role != "":
-		return []string{"REVOKE " + role + " FROM " + j.account}
+		return []string{j.withoutRole(role)}
 	case rights[0] == "ALL PRIVILEGES" && on != "*.*":
 		return []string{"REVOKE ALL PRIVILEGES ON " + on + " FROM " + j.account, "GRANT SELECT, SHOW VIEW ON " + on + " TO " + j.account}
 	}
 	return []string{"REVOKE " + strings.Join(rights, ", ") + " ON " + on + " FROM " + j.account}
+}
+
+// withoutRole is the statement that takes a role, quoted, from the account. A mandatory role is everybody's, and goes from them
+// all.
+func (j *judge) withoutRole(role string) string {
+	if !slices.Contains(j.mandatory, role) {
+		return "REVOKE " + role + " FROM " + j.account
+	}
+	others := slices.DeleteFunc(slices.Clone(j.mandatory), func(other string) bool { return other == role })
+	return "SET PERSIST mandatory_roles = '" + strings.ReplaceAll(strings.Join(others, ","), "'", "''") + "'"
+}
+
+// quotedRoles reads a list of roles such as a,`b`@`%`, in which no name has a comma.
+func quotedRoles(list string) (roles []string) {
+	for role := range strings.SplitSeq(list, ",") {
+		name, host, found := strings.Cut(strings.TrimSpace(role), "@")
+		if !found {
+			host = "%"
+		}
+		if name != "" {
+			roles = append(roles, quoteName(strings.Trim(name, "`'\""))+"@"+quoteName(strings.Trim(host, "`'\"")))
+		}
+	}
+	return roles
 }
 
 // withoutOption are the statements that take away what lets the account pass its rights, or its
@@ -255,7 +299,7 @@ func (j *judge) withoutOption(option, on, role string, roles []string) (statemen
 	case role == everybody:
 		return []string{"REVOKE " + option + " ON " + on + " FROM " + everybody}
 	case role != "":
-		return []string{"REVOKE " + role + " FROM " + j.account}
+		return []string{j.withoutRole(role)}
 	case on != "":
 		return []string{"REVOKE " + option + " ON " + on + " FROM " + j.account}
 	}

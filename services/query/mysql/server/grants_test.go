@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/localserver"
 )
 
 func TestJudgeGrant(t *testing.T) {
@@ -120,7 +121,18 @@ func TestWhatMendsAGrant(t *testing.T) {
 }
 
 func TestGrantsOfRealUsers(t *testing.T) {
-	server := hubtest.MariaDB(t)
+	hubtest.SourceServers(t, grantsOfRealUsers)
+}
+
+func grantsOfRealUsers(t *testing.T, server *localserver.SourceServer) {
+	version, err := server.Version(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialect, setDefault := dialectOf(version), "SET DEFAULT ROLE role_writes FOR %s"
+	if dialect == MySQL {
+		setDefault = "SET DEFAULT ROLE role_writes TO %s"
+	}
 	admin, err := server.Admin()
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +147,7 @@ func TestGrantsOfRealUsers(t *testing.T) {
 		}
 	}
 	exec("CREATE DATABASE grants_a", "CREATE TABLE grants_a.t (a INT, b INT)", "CREATE PROCEDURE grants_a.p() SELECT 1",
-		"CREATE FUNCTION grants_a.f() RETURNS INT RETURN 1", "CREATE FUNCTION grants_a.g() RETURNS INT RETURN 1",
+		"CREATE FUNCTION grants_a.f() RETURNS INT NO SQL RETURN 1", "CREATE FUNCTION grants_a.g() RETURNS INT NO SQL RETURN 1",
 		"CREATE ROLE role_reads", "GRANT SELECT ON grants_a.* TO role_reads",
 		"CREATE ROLE role_writes", "GRANT SELECT, DELETE ON grants_a.* TO role_writes",
 		"CREATE ROLE role_nested", "GRANT role_writes TO role_nested")
@@ -146,7 +158,7 @@ func TestGrantsOfRealUsers(t *testing.T) {
 			}
 		}
 	})
-	for i, c := range []struct {
+	cases := []struct {
 		name   string
 		grants []string // %s is the user
 		want   []string // parts of the error; none when allowed
@@ -156,7 +168,7 @@ func TestGrantsOfRealUsers(t *testing.T) {
 		{"select everywhere", []string{"GRANT SELECT ON *.* TO %s"}, nil},
 		{"columns", []string{"GRANT SELECT (a) ON grants_a.t TO %s"}, nil},
 		{"reading role", []string{"GRANT role_reads TO %s"}, nil},
-		{"limits", []string{"GRANT SELECT ON grants_a.* TO %s", "GRANT USAGE ON *.* TO %s WITH MAX_USER_CONNECTIONS 9"}, nil},
+		{"limits", []string{"GRANT SELECT ON grants_a.* TO %s", "ALTER USER %s WITH MAX_USER_CONNECTIONS 9"}, nil},
 		{"insert", []string{"GRANT SELECT, INSERT ON grants_a.* TO %s"}, []string{"INSERT", "grants_a"}},
 		{"all", []string{"GRANT ALL ON grants_a.* TO %s"}, []string{"ALL PRIVILEGES", "grants_a"}},
 		{"update of a column", []string{"GRANT SELECT (a), UPDATE (b) ON grants_a.t TO %s"}, []string{"UPDATE"}},
@@ -169,28 +181,52 @@ func TestGrantsOfRealUsers(t *testing.T) {
 		{"proxy", []string{"GRANT PROXY ON ''@'%%' TO %s"}, []string{"PROXY"}},
 		{"writing role", []string{"GRANT role_writes TO %s"}, []string{"DELETE", "role", "role_writes"}},
 		{"role in a role", []string{"GRANT role_nested TO %s"}, []string{"DELETE", "role", "role_nested"}},
-		{"default role", []string{"GRANT role_writes TO %s", "SET DEFAULT ROLE role_writes FOR %s"}, []string{"DELETE"}},
+		{"default role", []string{"GRANT role_writes TO %s", setDefault}, []string{"DELETE"}},
 		{"role with admin option", []string{"GRANT role_reads TO %s WITH ADMIN OPTION"}, []string{"ADMIN OPTION"}},
 		{"several", []string{"GRANT SELECT, INSERT ON grants_a.* TO %s", "GRANT UPDATE (b) ON grants_a.t TO %s", "GRANT FILE ON *.* TO %s",
 			"GRANT role_writes TO %s"},
 			[]string{"INSERT", "UPDATE (`b`)", "FILE", "role_writes"}},
-	} {
+	}
+	if dialect == MySQL {
+		cases = append(cases, []struct {
+			name   string
+			grants []string
+			want   []string
+		}{
+			{"roles active at log-in", []string{"GRANT role_writes TO %s", "SET GLOBAL activate_all_roles_on_login = ON"},
+				[]string{"DELETE", "through the role", "REVOKE `role_writes`@`%` FROM"}},
+			{"a role of everybody's", []string{"SET PERSIST mandatory_roles = 'role_reads,`role_writes`@`%%`'"},
+				[]string{"DELETE", "SET PERSIST mandatory_roles = '`role_reads`@`%`'"}},
+			{"administration", []string{"GRANT SYSTEM_VARIABLES_ADMIN, BACKUP_ADMIN ON *.* TO %s"}, []string{"BACKUP_ADMIN"}},
+		}...)
+		t.Cleanup(func() {
+			for _, q := range []string{"SET GLOBAL activate_all_roles_on_login = OFF", "SET PERSIST mandatory_roles = ''"} {
+				if _, err := admin.Exec(q); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for i, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			user := fmt.Sprintf("grants_%d", i)
 			exec("CREATE USER " + user + "@'%' IDENTIFIED BY 'pw'")
 			t.Cleanup(func() { admin.Exec("DROP USER " + user + "@'%'") })
 			for _, g := range c.grants {
-				exec(fmt.Sprintf(g, user+"@'%'"))
+				exec(strings.NewReplacer("%s", user+"@'%'", "%%", "%").Replace(g))
 			}
 			db, err := sql.Open("mysql", server.DSN(user, "pw", ""))
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer db.Close()
-			err = checkGrants(t.Context(), db, MariaDB, []string{"grants_a.f"}, false)
+			everything, err := checkGrants(t.Context(), db, dialect, []string{"grants_a.f"}, false)
 			if len(c.want) == 0 {
 				if err != nil {
 					t.Errorf("refused: %v", err)
+				}
+				if everything != (c.name == "select everywhere") {
+					t.Errorf("may read everything: %t", everything)
 				}
 				return
 			}
@@ -207,7 +243,7 @@ func TestGrantsOfRealUsers(t *testing.T) {
 			for _, f := range over.Findings {
 				exec(f.Mend...)
 			}
-			if err := checkGrants(t.Context(), db, MariaDB, nil, false); err != nil {
+			if _, err := checkGrants(t.Context(), db, dialect, nil, false); err != nil {
 				t.Errorf("mended by %v, and still refused: %v", over.Findings, err)
 			}
 		})
@@ -239,7 +275,7 @@ func TestGrantsOfEverybody(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	err = checkGrants(t.Context(), db, MariaDB, nil, false)
+	_, err = checkGrants(t.Context(), db, MariaDB, nil, false)
 	var over *GrantsError
 	if !errors.As(err, &over) || !strings.Contains(err.Error(),
 		"INSERT, UPDATE, DELETE, CREATE and 10 more rights on `test`.* through the role PUBLIC; and ") ||
@@ -249,7 +285,7 @@ func TestGrantsOfEverybody(t *testing.T) {
 	for _, f := range over.Findings {
 		exec(f.Mend...)
 	}
-	if err = checkGrants(t.Context(), db, MariaDB, nil, false); err != nil {
+	if _, err = checkGrants(t.Context(), db, MariaDB, nil, false); err != nil {
 		t.Errorf("mended, and still refused: %v", err)
 	}
 }

@@ -53,7 +53,7 @@ func (s *Server) Identify(ctx context.Context) (*Identity, error) {
 	s.mu.Unlock()
 	if mine {
 		// Others wait for this attempt: the end of one call must not fail theirs.
-		if p.err = Connecting(s.attempt(context.WithoutCancel(ctx), p)); p.err != nil {
+		if p.err = Connecting(explain(s.attempt(context.WithoutCancel(ctx), p), s.config)); p.err != nil {
 			s.forget()
 		}
 		close(p.done)
@@ -80,8 +80,13 @@ func (s *Server) attempt(ctx context.Context, p *Identity) error {
 		return err
 	}
 	p.Dialect = dialectOf(version)
-	if err := checkGrants(ctx, db, p.Dialect, s.functions, s.replica); err != nil {
+	everything, err := checkGrants(ctx, db, p.Dialect, s.functions, s.replica)
+	if err != nil {
 		return err
+	}
+	if everything {
+		s.logger.WarnContext(ctx, "the source account may read all schemas, the server's own with the hashes of passwords among them: "+
+			"grant it SELECT on the schemas to read in place of *.*", "server", s.config.Addr)
 	}
 	p.TmpLimits, err = tmpLimits(ctx, db)
 	return err

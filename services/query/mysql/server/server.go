@@ -11,6 +11,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync"
 	"time"
@@ -35,6 +36,9 @@ type Options struct {
 	Functions []string
 	// Replica lets the account hold the right to see how far the server lags behind.
 	Replica bool
+	TLS     TLS
+	// Logger hears of an account that is used, and should have fewer rights; nil discards.
+	Logger *slog.Logger
 	// Setting names where the data source name comes from, for messages; empty means HUB_SOURCE_DSN.
 	Setting string
 }
@@ -56,6 +60,7 @@ type Server struct {
 	config    *mysqldriver.Config // without session variables: they depend on the dialect
 	functions []string
 	replica   bool // the account may see the server's lag
+	logger    *slog.Logger
 	db        *sql.DB
 	calls     *telemetry.Dependency
 
@@ -98,7 +103,11 @@ func Open(dsn string, o Options) (*Server, error) {
 	if err := config.Apply(mysqldriver.Charset("utf8mb4", "utf8mb4_general_ci"), mysqldriver.EnableCompression(false)); err != nil {
 		return nil, fmt.Errorf("%s: %w", setting, err)
 	}
-	s := &Server{config: config, functions: o.Functions, replica: o.Replica, calls: telemetry.NewDependency("source")}
+	if err := o.TLS.apply(config); err != nil {
+		return nil, err
+	}
+	s := &Server{config: config, functions: o.Functions, replica: o.Replica, logger: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)),
+		calls: telemetry.NewDependency("source")}
 	s.db = s.NewPool(o.PoolSize, o.StatementTimeout)
 	return s, nil
 }

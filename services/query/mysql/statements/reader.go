@@ -289,6 +289,9 @@ func (r *Reader) run(ctx context.Context, s *session, st query.Statement, to que
 		}
 		to.Warned(warnings)
 	}
+	if st.Explain && s.exec(socket, s.limitRows) != nil {
+		return false, end, nil
+	}
 	return s.chain == "" || s.exec(socket, s.chain) == nil, end, nil
 }
 
@@ -350,6 +353,11 @@ func endingOf(whole bool, err error) ending {
 
 // read hands the rows on, and tells whether it has read them all.
 func (r *Reader) read(ctx context.Context, s *session, st query.Statement, to query.RowWriter) (whole bool, err error) {
+	if st.Explain { // the session's own limit would be in the plan
+		if err := s.exec(ctx, rowLimit(noRowLimit)); err != nil {
+			return false, err
+		}
+	}
 	rows, err := s.Conn.(driver.QueryerContext).QueryContext(ctx, st.Text, nil)
 	if err != nil {
 		return false, err

@@ -15,6 +15,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql/errno"
@@ -45,6 +46,7 @@ func (c *collected) Row(encode query.RowEncoder) bool {
 }
 
 type fixture struct {
+	on     *localserver.SourceServer
 	admin  *sql.DB
 	source *server.Server
 	reader *Reader
@@ -53,8 +55,13 @@ type fixture struct {
 
 func newFixture(t testing.TB, o ReaderOptions) *fixture {
 	t.Helper()
-	adminDSN, readerDSN := hubtest.SourceDB(t)
-	f := &fixture{admin: openDSN(t, adminDSN)}
+	return newFixtureOn(t, &hubtest.MariaDB(t).SourceServer, o)
+}
+
+func newFixtureOn(t testing.TB, on *localserver.SourceServer, o ReaderOptions) *fixture {
+	t.Helper()
+	adminDSN, readerDSN := hubtest.SourceDBOn(t, on)
+	f := &fixture{on: on, admin: openDSN(t, adminDSN)}
 	f.user, _, _ = strings.Cut(readerDSN, ":")
 	var err error
 	if f.source, err = server.Open(readerDSN, server.Options{}); err != nil {
@@ -115,7 +122,7 @@ func (f *fixture) value(t testing.TB, text string) string {
 // busy lists what the reader's account runs, as the server sees it.
 func (f *fixture) busy(t testing.TB) []string {
 	t.Helper()
-	m, err := hubtest.MariaDB(t).Admin()
+	m, err := f.on.Admin()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,6 +53,7 @@ var numberAdvice = map[uint16]string{
 	1111:                  "aggregates stand in SELECT, HAVING and ORDER BY: filter groups with HAVING",
 	1140:                  "add GROUP BY with the columns that are no aggregates",
 	1055:                  "add the column to GROUP BY, or take MAX() of it",
+	1525:                  "the text is no date: write '2026-01-31' or '2026-01-31 09:00:00', or STR_TO_DATE(text, format)",
 	1222:                  "each SELECT of a UNION needs as many columns",
 	1241:                  "compare as many columns as the subquery has",
 	1242:                  "a subquery beside = answers one row: write IN, or LIMIT 1",
@@ -81,7 +82,11 @@ func (r *Reader) translate(ctx context.Context, st query.Statement, answered *my
 	message := account.ReplaceAllString(answered.Message, "to Hub")
 	switch answered.Number {
 	case errno.Syntax, errno.EmptyQuery:
-		return syntax(st.Text, written, answered.Message)
+		return syntax(st.Text, written, answered.Message, r.dialect(ctx))
+	case errno.NeedsHypergraph:
+		if hint := advice.Syntax(written, r.dialect(ctx)); hint != "" {
+			return hint
+		}
 	case errno.UnknownColumn:
 		if m := unknownColumn.FindStringSubmatch(message); m != nil {
 			return r.tables(ctx).missingColumn(m[1], written, message)
@@ -97,9 +102,9 @@ func (r *Reader) translate(ctx context.Context, st query.Statement, answered *my
 	case errno.AccessDenied:
 		return "a view that the statement reads cannot be read: the account that defined it no longer exists, or has no rights any more. " +
 			"An administrator of the source database has to mend the view; read its tables instead"
-	case errno.NoFunction, errno.FunctionDenied:
+	case errno.NoFunction, errno.NoFunctionHere, errno.FunctionDenied:
 		if m := functionName.FindStringSubmatch(message); m != nil {
-			return missingFunction(m[1])
+			return missingFunction(m[1], written)
 		}
 	case errno.ParameterCount, errno.Parameters:
 		if m := functionName.FindStringSubmatch(message); m != nil {
@@ -114,20 +119,29 @@ func (r *Reader) translate(ctx context.Context, st query.Statement, answered *my
 	return message
 }
 
+// dialect is the server's, as the lists of functions name it.
+func (r *Reader) dialect(ctx context.Context) string {
+	d, err := r.server.Dialect(ctx)
+	if err != nil {
+		return "" // what it is has been found out before the statement ran
+	}
+	return string(d)
+}
+
 // quotedLength is how much of a statement a message repeats, in characters.
 const quotedLength = 40
 
 // syntax names the place where the server stopped, in the caller's own text, and what other databases have there.
-func syntax(run, written, message string) string {
+func syntax(run, written, message, dialect string) string {
 	where := "at its end"
 	if m := nearWhere.FindStringSubmatch(message); m != nil {
 		if place := strings.TrimSpace(placeIn(run, written, m[1])); place != "" {
 			where = fmt.Sprintf("near %q", text.Shorten(place, quotedLength))
 		}
 	}
-	hint := advice.Syntax(written)
+	hint := advice.Syntax(written, dialect)
 	if hint == "" {
-		hint = "look at the word before that place; a name that is a keyword, such as rank or groups, is written in `backquotes`"
+		hint = "look at the word at that place, or before it; a name that is a keyword, such as rank or groups, is written in `backquotes`"
 	}
 	return fmt.Sprintf("syntax error %s: %s", where, hint)
 }
@@ -231,7 +245,10 @@ func (n *names) behind(prefix string, words []string) string {
 	return n.table(prefix)
 }
 
-func missingFunction(name string) string {
+func missingFunction(name, written string) string {
+	if how := advice.Spaced(written, name); how != "" {
+		return how
+	}
 	if why := advice.Foreign(name); why != "" {
 		return fmt.Sprintf("there is no function %s(): it %s", name, why)
 	}

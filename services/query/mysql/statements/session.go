@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -30,6 +31,10 @@ type session struct {
 	wire  *server.Wire
 	id    uint64
 	chain string // ends the transaction and begins the next one; empty where there are none
+	// limitRows sets the session's own limit of rows again.
+	limitRows string
+	// keptWarnings is how many of a statement's warnings the session keeps (max_error_count): there may have been more.
+	keptWarnings int
 }
 
 // Driver implements driver.Connector.
@@ -56,13 +61,19 @@ func (c *sessions) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{Conn: conn, wire: w}
+	s := &session{Conn: conn, wire: w, limitRows: rowLimit(uint64(c.maxRows) + 1)}
 	if err := s.arm(ctx, p.Dialect, c.timeout); err != nil {
 		_ = conn.Close()
 		return nil, server.Connecting(err)
 	}
 	return s, nil
 }
+
+// noRowLimit is the greatest limit of rows, which is none.
+const noRowLimit = math.MaxUint64
+
+// rowLimit bounds how many rows a SELECT without a LIMIT answers in a session.
+func rowLimit(rows uint64) string { return fmt.Sprintf("SET SESSION sql_select_limit = %d", rows) }
 
 // more are the variables of a session for callers' statements. sql_select_limit is a
 // second belt: it bounds a SELECT without a LIMIT, and leaves what the greatest
@@ -89,12 +100,12 @@ func (c *sessions) more(p *server.Identity) map[string]string {
 // arm makes the session READ ONLY, opens a READ ONLY transaction in it and reads back
 // what the safety of it all rests on.
 func (s *session) arm(ctx context.Context, d server.Dialect, timeout time.Duration) error {
-	check := "SELECT CONNECTION_ID(), @@sql_mode, @@max_execution_time, @@transaction_read_only, 1"
+	check := "SELECT CONNECTION_ID(), @@sql_mode, @@max_execution_time, @@transaction_read_only, 1, @@max_error_count"
 	switch d {
 	case server.MariaDB:
-		check = "SELECT CONNECTION_ID(), @@sql_mode, ROUND(@@max_statement_time * 1000), @@tx_read_only, @@in_transaction"
+		check = "SELECT CONNECTION_ID(), @@sql_mode, ROUND(@@max_statement_time * 1000), @@tx_read_only, @@in_transaction, @@max_error_count"
 	case server.TiDB: // has no read-only sessions; the account's grants hold alone
-		check = "SELECT CONNECTION_ID(), @@sql_mode, @@max_execution_time, 1, 1"
+		check = "SELECT CONNECTION_ID(), @@sql_mode, @@max_execution_time, 1, 1, @@max_error_count"
 	}
 	if d != server.TiDB {
 		s.chain = "ROLLBACK AND CHAIN"
@@ -109,11 +120,11 @@ func (s *session) arm(ctx context.Context, d server.Dialect, timeout time.Durati
 	if err != nil {
 		return fmt.Errorf("reading the session back: %w", err)
 	}
-	values := make([]driver.Value, 5)
+	values := make([]driver.Value, 6)
 	if err := rows.Next(values); err != nil {
 		return fmt.Errorf("reading the session back: %w", err)
 	}
-	var read [5]string
+	var read [6]string
 	for i, v := range values {
 		if b, ok := v.([]byte); ok {
 			v = string(b)
@@ -125,6 +136,9 @@ func (s *session) arm(ctx context.Context, d server.Dialect, timeout time.Durati
 	}
 	if s.id, err = strconv.ParseUint(read[0], 10, 64); err != nil {
 		return fmt.Errorf("connection id: %w", err)
+	}
+	if s.keptWarnings, err = strconv.Atoi(read[5]); err != nil {
+		return fmt.Errorf("max_error_count: %w", err)
 	}
 	mode := "," + strings.ToUpper(read[1]) + ","
 	for _, bad := range []string{"ANSI", "ANSI_QUOTES", "NO_BACKSLASH_ESCAPES", "ORACLE", "PIPES_AS_CONCAT", "IGNORE_SPACE"} {

@@ -17,6 +17,9 @@ import (
 // maxWarnings is how many of the server's warnings an answer has, each of another kind.
 const maxWarnings = 5
 
+// deprecations are what MySQL says of things that it understands and will not for ever.
+var deprecations = map[string]bool{"1287": true, "1681": true, "3719": true, "4119": true}
+
 // warnings asks the session for the warnings of the statement before.
 func (s *session) warnings(ctx context.Context) (list []tool.Warning, err error) {
 	rows, err := s.Conn.(driver.QueryerContext).QueryContext(ctx, "SHOW WARNINGS", nil)
@@ -25,7 +28,7 @@ func (s *session) warnings(ctx context.Context) (list []tool.Warning, err error)
 	}
 	values := make([]driver.Value, len(rows.Columns()))
 	var seen []string
-	more := map[string]int{}
+	more, total := map[string]int{}, 0
 	for {
 		if err := rows.Next(values); errors.Is(err, io.EOF) {
 			break
@@ -34,6 +37,9 @@ func (s *session) warnings(ctx context.Context) (list []tool.Warning, err error)
 		}
 		if len(values) < 3 || textOf(values[0]) == "Note" {
 			continue // what an EXPLAIN or an index has to say, not what may be wrong
+		}
+		if total++; deprecations[textOf(values[1])] {
+			continue
 		}
 		kind, w := inPlainWords(textOf(values[1]), textOf(values[2]))
 		if more[kind]++; more[kind] > 1 {
@@ -44,7 +50,9 @@ func (s *session) warnings(ctx context.Context) (list []tool.Warning, err error)
 		}
 	}
 	for i := range list {
-		if n := more[seen[i]]; n > 1 {
+		if n := more[seen[i]]; total >= s.keptWarnings && n > 1 {
+			list[i].Message += fmt.Sprintf(" (%d such warnings or more)", n)
+		} else if n > 1 {
 			list[i].Message += fmt.Sprintf(" (%d such warnings)", n)
 		}
 	}
@@ -65,6 +73,12 @@ var plainWords = []struct {
 	rule   string
 	words  string // with the quoted value in place of %s
 }{
+	{"1292", regexp.MustCompile(`(?i)incorrect (?:datetime|date|timestamp) value: '(\d{4}-\d\d-\d\d[T ][\d:.]+Z)'`), "sql.date",
+		"the Z of '%s' was ignored, since the times here have no zone and are UTC: write '2026-01-31 09:00:00'"},
+	{"1292", regexp.MustCompile(`(?i)incorrect (?:time|seconds) value: '(-?(?:839|8[4-9]\d|9\d\d|\d{4,})(?::[\d:.]+)?)'`), "sql.time",
+		"the time '%s' was cut, since TIME ends at 838:59:59: count with TIMESTAMPDIFF(SECOND, from, to)"},
+	{"1292", regexp.MustCompile(`(?i)incorrect (?:N?CHAR|BINARY)\(\d+\) value: '(.*?)'`), "sql.cut",
+		"the value '%s' was cut to the length that CAST was given: give it more, or none"},
 	{"1292", regexp.MustCompile(`(?i)(?:incorrect|truncated incorrect) (?:datetime|date|time|timestamp) value: '(.*?)'`), "sql.date",
 		"the text '%s' is no date, and is not compared as one: write '2026-01-31' or '2026-01-31 09:00:00', or STR_TO_DATE(text, format)"},
 	{"1292", regexp.MustCompile(`(?i)truncated incorrect .*? value: '(.*?)'`), "sql.number",
@@ -72,8 +86,10 @@ var plainWords = []struct {
 	{"1365", regexp.MustCompile(`(.*)`), "sql.division", "a division by 0 answers NULL: write x / NULLIF(y, 0) to say so"},
 	{"1260", regexp.MustCompile(`(.*)`), "sql.group_concat",
 		"GROUP_CONCAT was cut at group_concat_max_len: concatenate fewer or shorter values"},
-	{"1411", regexp.MustCompile(`(?i)value: '(.*?)'`), "sql.date",
+	{"1411", regexp.MustCompile(`(?i)value: '(.*?)' for function str_to_date`), "sql.date",
 		"the text '%s' is not of the format that STR_TO_DATE was given; it answers NULL"},
+	{"1411", regexp.MustCompile(`(?i)value: ''?(.*?)'?' for function unhex`), "sql.hex",
+		"the text '%s' is not hexadecimal; UNHEX answers NULL"},
 	{"1441", regexp.MustCompile(`(.*)`), "sql.date", "a date left the years 1 to 9999 and is NULL"},
 	{"1301", regexp.MustCompile(`(.*)`), "sql.size", "a value would be larger than max_allowed_packet and is NULL: make it shorter"},
 	{"4038", regexp.MustCompile(`(.*)`), "sql.json",

@@ -6,6 +6,7 @@ package advice
 import (
 	_ "embed"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,14 +24,16 @@ func Functions() map[string]string { return list.Reasons(foreignText) }
 func Foreign(function string) string { return Functions()[strings.ToUpper(function)] }
 
 // Syntax is for a text that the guard has accepted and the server does not understand: it names the first thing in it that
-// other databases have and this one does not, and what to write in its place; "" when it finds none.
-func Syntax(text string) string {
+// other databases have and this one does not, and what to write in its place; "" when it finds none. The server is mariadb,
+// mysql or tidb.
+func Syntax(text, server string) string {
 	t, err := lexer.Lex(text)
 	if err != nil || t.Pair() != nil {
 		return ""
 	}
+	forms := slices.Concat(formsByServer[server], foreignForms)
 	for i := range t {
-		for _, f := range foreignForms {
+		for _, f := range forms {
 			if f.begins(t, i) {
 				return f.say(t, i)
 			}
@@ -115,7 +118,6 @@ var foreignForms = []foreignForm{
 	{"EPOCH FROM", nil, "EXTRACT(EPOCH FROM col) is PostgreSQL's: write UNIX_TIMESTAMP(col)"},
 	{"[|]", nil, "square brackets are SQL Server's or PostgreSQL's: write a name in `backquotes`, and a list as IN (1, 2)"},
 	{"~", nil, "~ is no comparison here: write REGEXP 'pattern'"},
-	{"- >", nil, "-> is not known on every server: write JSON_VALUE(document, '$.key')"},
 	{"IS DISTINCT", nil, distinctFromAdvice},
 	{"IS NOT DISTINCT", nil, distinctFromAdvice},
 	{", FROM|WHERE|)|GROUP|ORDER", nil, "there is a comma too many before {1}"},
@@ -124,15 +126,43 @@ var foreignForms = []foreignForm{
 	{"AS", isForeignCast, "CAST has no type {1} here: write {type}"},
 	{"DATE_ADD|DATE_SUB (", hasNoInterval, "{0} takes an interval: {0}(col, INTERVAL 7 DAY)"},
 	{"SUBSTRING_INDEX (", hasNotThreeArguments, substringIndexUsage},
+	{"AS VARCHAR )", inCast, varcharAdvice},
+	{"LIMIT ALL", isUnqualified, "LIMIT ALL is PostgreSQL's: leave it out"},
+	{"= =", isDoubled, "== is not known here: write ="},
+	{"* *", isDoubled, "** is not known here: write POW(a, b)"},
+	{"EXTRACT ( DOW|ISODOW|DOY|CENTURY|DECADE", nil,
+		"EXTRACT has no {2} here: write DAYOFWEEK(col), WEEKDAY(col), DAYOFYEAR(col) or YEAR(col)"},
+	{"IN ( )", nil, "a list behind IN has a value at least: write IN (NULL) where there is none"},
+	{"COUNT (", isSpaced, "COUNT is built in only where its parenthesis follows at once: write COUNT("},
+}
+
+// formsByServer are of one server alone, looked for before the others: what it lacks, and another has.
+var formsByServer = map[string][]foreignForm{
+	"mariadb": {
+		{"- >", nil, "-> is not known here: write JSON_VALUE(document, '$.key')"},
+	},
+	"mysql": {
+		{"MEDIAN|PERCENTILE_CONT|PERCENTILE_DISC (", isUnqualified, "{0} " + list.Reasons(foreignText)["MEDIAN"]},
+		{"FETCH FIRST|NEXT", isUnqualified, "FETCH {1} is not known here: write LIMIT n"},
+		{"AS VARCHAR", inCast, varcharAdvice},
+		{"AS INT|INTEGER", inCast, "CAST has no type {1} here: write SIGNED"},
+	},
 }
 
 const (
 	distinctFromAdvice  = "IS DISTINCT FROM is not known here: write NOT (a <=> b), and a <=> b for IS NOT DISTINCT FROM"
+	varcharAdvice       = "CAST has no type VARCHAR here: write CHAR"
 	substringIndexUsage = "SUBSTRING_INDEX takes a text, a delimiter and a number: SUBSTRING_INDEX(email, '@', -1)"
 )
 
 // isUnqualified reports whether the word at i is no part of a dotted name.
 func isUnqualified(t lexer.Tokens, i int) bool { return t.Key(i-1) != "." && t.Key(i+1) != "." }
+
+// isDoubled reports whether the second of two marks follows at once.
+func isDoubled(t lexer.Tokens, i int) bool { return t[i].End == t[i+1].Start }
+
+// isSpaced reports whether there is something between the word at i and the parenthesis behind it.
+func isSpaced(t lexer.Tokens, i int) bool { return t[i].End != t[i+1].Start }
 
 // isTop reports whether the TOP at i stands as SQL Server has it, before a number.
 func isTop(t lexer.Tokens, i int) bool {
@@ -220,6 +250,29 @@ var usage = map[string]string{
 
 // Usage is how a built-in function is called; "" when it is not one that is often called otherwise.
 func Usage(function string) string { return usage[strings.ToUpper(function)] }
+
+// unspaced are built-in functions only where the parenthesis follows at once, on MariaDB, MySQL or both: with anything
+// between, a server looks for a stored function of that name.
+var unspaced = lexer.WordSet(`ADDDATE BIT_AND BIT_OR BIT_XOR CAST COUNT CUME_DIST CURDATE CURTIME DATE_ADD DATE_SUB DENSE_RANK
+	EXTRACT FIRST_VALUE GROUP_CONCAT JSON_ARRAYAGG JSON_OBJECTAGG LAG LEAD MAX MEDIAN MID MIN NOW NTH_VALUE NTILE PERCENTILE_CONT
+	PERCENTILE_DISC PERCENT_RANK POSITION RANK STD STDDEV STDDEV_POP STDDEV_SAMP SUBDATE SUBSTR SUBSTRING SUM SYSDATE TRIM
+	VARIANCE VAR_POP VAR_SAMP`)
+
+// Spaced says how a built-in function is written that a text calls with something before its parenthesis, so that the server
+// did not find it; "" of any other.
+func Spaced(text, function string) string {
+	name := strings.ToUpper(function)
+	t, err := lexer.Lex(text)
+	if err != nil || !unspaced[name] {
+		return ""
+	}
+	for i := range t {
+		if t[i].Key == name && t.Key(i+1) == "(" && isSpaced(t, i) {
+			return name + " is built in only where its parenthesis follows at once: write " + name + "("
+		}
+	}
+	return ""
+}
 
 // Words are the names in a text, as they are written but for quotes: those of tables and aliases among them.
 func Words(text string) []string {

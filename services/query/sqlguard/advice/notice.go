@@ -22,6 +22,9 @@ func Notices(text string, isSelect bool) (notices []Notice, quoted []string) {
 			notices = append(notices, Notice{rule, message})
 		}
 	}
+	if t.Key(0) == "SHOW" && (t.Key(1) == "TRIGGERS" || t.Key(2) == "TRIGGERS") {
+		add("sql.hidden", noTriggers)
+	}
 	for i := range t {
 		for _, m := range misleading {
 			if message := m.at(t, i); message != "" && isSelect {
@@ -29,6 +32,10 @@ func Notices(text string, isSelect bool) (notices []Notice, quoted []string) {
 			}
 		}
 		switch key, next := t[i].Key, t.Key(i+1); {
+		case nameOf(t, i) == "INFORMATION_SCHEMA" && next == "." && nameOf(t, i+2) == "TRIGGERS":
+			add("sql.hidden", noTriggers)
+		case nameOf(t, i) == "INFORMATION_SCHEMA" && next == "." && routineTables[nameOf(t, i+2)] && !namesSchema(t):
+			add("sql.schema", "MySQL's own schema sys is among these, and cannot be read: add WHERE … <> 'sys' of the column that names the schema")
 		case key == "|" && next == "|" && t[i].End == t[i+1].Start && concatenates(t, i):
 			add("sql.concat", "|| is OR here and answers 0 or 1: write CONCAT(a, b) to join texts")
 		case key == "NULL" && (t.Key(i-1) == "=" || t.Key(i-1) == ">" && t.Key(i-2) == "<") && isSelect:
@@ -40,6 +47,26 @@ func Notices(text string, isSelect bool) (notices []Notice, quoted []string) {
 		}
 	}
 	return notices, quoted
+}
+
+const noTriggers = "triggers are not shown to an account that may only read: no rows does not say that there are none"
+
+// routineTables are those of information_schema in which MySQL shows its schema sys to any account.
+var routineTables = lexer.WordSet(`ROUTINES PARAMETERS VIEW_TABLE_USAGE VIEW_ROUTINE_USAGE`)
+
+// namesSchema reports whether a text has one of the columns that tell a schema.
+func namesSchema(t lexer.Tokens) bool {
+	return slices.ContainsFunc(t, func(one lexer.Token) bool {
+		return slices.Contains([]string{"ROUTINE_SCHEMA", "SPECIFIC_SCHEMA", "VIEW_SCHEMA", "TABLE_SCHEMA"}, one.Name)
+	})
+}
+
+// nameOf is the name at i, in upper case; empty past the end.
+func nameOf(t lexer.Tokens, i int) string {
+	if i >= len(t) {
+		return ""
+	}
+	return t[i].Name
 }
 
 // concatenates reports whether the || at i looks as if it joined texts: one beside it, or two names that nothing compares.

@@ -110,7 +110,7 @@ func writeSourceConfig(s *Server, section, more string) error {
 	if s.opts.Fast {
 		pool = "64M"
 	}
-	return writeFile(sourceConfig(s), fmt.Sprintf(`[%s]
+	text := fmt.Sprintf(`[%s]
 datadir = %s
 socket = %s
 pid_file = %s
@@ -125,7 +125,8 @@ max_connections = 400
 innodb_buffer_pool_size = %s
 # Survives the end of the process; a power cut may cost a second of sample data.
 innodb_flush_log_at_trx_commit = 2
-%s%s`, section, filepath.Join(s.dir, "data"), s.socket(), filepath.Join(s.dir, "my.pid"), s.port, temporary, pool, more, s.opts.Config), s.who)
+%s%s`, section, filepath.Join(s.dir, "data"), s.socket(), filepath.Join(s.dir, "my.pid"), s.port, temporary, pool, more, s.opts.Config)
+	return writeFile(sourceConfig(s), text, s.who)
 }
 
 // administrator is the name of this process's operating system user.

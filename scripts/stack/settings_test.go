@@ -37,7 +37,8 @@ func testEnvironment(variables map[string]string) environment {
 		Ports:   map[string]int{},
 		Keys:    map[string]localstack.APIKey{},
 	}
-	e := environment{layout: layout{"/repo"}, state: st, options: upOptions{source: sampleMariaDB, discovery: "static"}, services: three(), caller: variables}
+	e := environment{layout: layout{"/repo"}, state: st, options: upOptions{source: sampleMariaDB, discovery: "static"},
+		services: three(), caller: variables}
 	if err := st.choosePorts(portNames(e), func(int) bool { return true }); err != nil {
 		panic(err)
 	}

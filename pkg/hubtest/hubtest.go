@@ -158,6 +158,18 @@ func NewMariaDB(t testing.TB) *localserver.MariaDB {
 	return startOwn(t, "mariadb", localserver.StartMariaDB)
 }
 
+// NewSource starts a server of sources that the test may stop, kill and pause: that which HUB_TEST_SOURCE names, as for SourceDB.
+func NewSource(t testing.TB) *localserver.SourceServer {
+	t.Helper()
+	switch os.Getenv(sourceVariable) {
+	case "mysql":
+		return startOwn(t, "mysql", localserver.StartMySQL)
+	case "mariadb-next":
+		return &startOwn(t, "mariadb", localserver.StartSideBySideMariaDB).SourceServer
+	}
+	return &NewMariaDB(t).SourceServer
+}
+
 // CopiedMariaDB starts two MariaDB servers, each of which copies the other, that the test may stop, kill and
 // pause.
 func CopiedMariaDB(t testing.TB) (a, b *localserver.MariaDB) {

@@ -24,7 +24,7 @@ var databases atomic.Int64
 func SourceDB(t testing.TB) (adminDSN, readonlyDSN string) {
 	t.Helper()
 	on := sourceKinds[0]
-	switch os.Getenv("HUB_TEST_SOURCE") {
+	switch os.Getenv(sourceVariable) {
 	case "mysql":
 		on = sourceKinds[1]
 	case "mariadb-next":
@@ -38,6 +38,9 @@ func SourceDB(t testing.TB) (adminDSN, readonlyDSN string) {
 	}
 	return SourceDBOn(t, on.get(t))
 }
+
+// sourceVariable names the server that tests of one source take.
+const sourceVariable = "HUB_TEST_SOURCE"
 
 // sourceKinds are those that tests share.
 var sourceKinds = []kind{

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -72,7 +73,8 @@ func TestCrash(t *testing.T) {
 // crashRun is one run of the fuzzer.
 type crashRun struct {
 	t      *testing.T
-	server *localserver.MariaDB
+	server *localserver.SourceServer
+	mysql  bool
 	source *mysql.Source
 	admin  *sql.DB
 	gen    *crashGen
@@ -105,8 +107,13 @@ func newCrashRun(t *testing.T) *crashRun {
 		schema.WriteString("\n")
 	}
 	schema.WriteString(memorySchema)
-	r := &crashRun{t: t, server: hubtest.NewMariaDB(t), start: time.Now()}
-	src := localserver.Source{Database: database, Schema: schema.String(), Owner: "writer", OwnerPassword: "writer",
+	r := &crashRun{t: t, server: hubtest.NewSource(t), mysql: os.Getenv("HUB_TEST_SOURCE") == "mysql", start: time.Now()}
+	longest := "SET GLOBAL max_statement_time = 60"
+	tables := schema.String()
+	if r.mysql {
+		longest, tables = "SET GLOBAL max_execution_time = 60000", onMySQL(tables)
+	}
+	src := localserver.Source{Database: database, Schema: tables, Owner: "writer", OwnerPassword: "writer",
 		Reader: localserver.SourceReadOnly, ReaderPassword: "reader"}
 	if err := r.server.CreateSource(t.Context(), src); err != nil {
 		t.Fatal(err)
@@ -116,7 +123,7 @@ func newCrashRun(t *testing.T) *crashRun {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.admin.Close() })
-	if _, err := r.admin.ExecContext(t.Context(), "SET GLOBAL max_statement_time = 60"); err != nil {
+	if _, err := r.admin.ExecContext(t.Context(), longest); err != nil {
 		t.Fatal(err)
 	}
 	r.source, err = mysql.Open(r.server.DSN(src.Reader, src.ReaderPassword, database),
@@ -130,9 +137,33 @@ func newCrashRun(t *testing.T) *crashRun {
 	return r
 }
 
+// ofMariaDB is what only MariaDB has in a schema, and what stands for it on MySQL.
+var ofMariaDB = []struct {
+	form *regexp.Regexp
+	here string
+}{
+	{regexp.MustCompile(`seq_1_to_(\d+)`),
+		"(WITH RECURSIVE q AS (SELECT 1 AS seq UNION ALL SELECT seq + 1 FROM q WHERE seq < $1) SELECT seq FROM q) q"},
+	{regexp.MustCompile(`(\)) WITH SYSTEM VERSIONING|CREATE SEQUENCE seq1;`), "$1"},
+	{regexp.MustCompile(`ENGINE = Aria`), "ENGINE = MyISAM"},
+	{regexp.MustCompile(`INET6, ui UUID`), "VARCHAR(50), ui VARCHAR(50)"},
+}
+
+// onMySQL is a schema of MariaDB's as MySQL takes it.
+func onMySQL(schema string) string {
+	for _, m := range ofMariaDB {
+		schema = m.form.ReplaceAllString(schema, m.here)
+	}
+	return "SET SESSION cte_max_recursion_depth = 10000;\n" + schema
+}
+
 // arities asks the server how many arguments each function takes.
 func (r *crashRun) arities() map[string][]int {
-	families := sqlguard.Functions("mariadb")
+	dialect := "mariadb"
+	if r.mysql {
+		dialect = "mysql"
+	}
+	families := sqlguard.Functions(dialect)
 	all := map[string][]int{}
 	for name, family := range families {
 		if family == "aggregate" || family == "window" || name == "SLEEP" || name == "BENCHMARK" {
@@ -245,7 +276,11 @@ func (r *crashRun) connect(ctx context.Context) (*sql.Conn, int64, error) {
 		return nil, 0, err
 	}
 	var id int64
-	for _, q := range []string{"SET SESSION sql_select_limit = 21, max_recursive_iterations = 4294967295",
+	limits := "SET SESSION sql_select_limit = 21, max_recursive_iterations = 4294967295"
+	if r.mysql {
+		limits = "SET SESSION sql_select_limit = 21, cte_max_recursion_depth = 1000000"
+	}
+	for _, q := range []string{limits,
 		"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY", "START TRANSACTION READ ONLY"} {
 		if _, err := conn.ExecContext(ctx, q); err != nil {
 			return nil, 0, err
@@ -274,7 +309,7 @@ func (r *crashRun) run(ctx context.Context, conn *sql.Conn, id int64, n uint64, 
 			switch number := errnoOf(err); {
 			case err == nil:
 				r.answered.Add(1)
-			case number == 1969 || number == 1317:
+			case number == 1969 || number == 3024 || number == 1317:
 				r.timedOut.Add(1)
 			case number != 0:
 				r.refusedByServer.Add(1)

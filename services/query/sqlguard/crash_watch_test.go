@@ -40,7 +40,11 @@ func (r *crashRun) kill(id int64) time.Duration {
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.t.Context()), killLimit)
 	defer cancel()
-	if _, err := r.admin.ExecContext(ctx, "KILL HARD CONNECTION "+strconv.FormatInt(id, 10)); err != nil {
+	hard := "HARD "
+	if r.mysql {
+		hard = ""
+	}
+	if _, err := r.admin.ExecContext(ctx, "KILL "+hard+"CONNECTION "+strconv.FormatInt(id, 10)); err != nil {
 		return 0 // it has ended by itself
 	}
 	for there := 1; there > 0; time.Sleep(20 * time.Millisecond) {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 
 func TestOnNewerStores(t *testing.T) {
 	t.Parallel()
-	hubtest.NewerStores(t, "TestJobsRunWhenTheirTransactionCommits|TestFailedAndPostponedJobsRunAgain")
+	hubtest.NewerStores(t, "")
 }
 
 // greet is a job of the tests; wave is one with a queue of its own.

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) { hubtest.ProgramMain(m, orders, chromium.close, end
 
 func TestOnNewerStores(t *testing.T) {
 	t.Parallel()
-	hubtest.NewerStores(t, "TestRolesHoldTheirOwn|TestFunctionsOfTheOwner|TestTheAuditLogsReader|TestManagedPostgres")
+	hubtest.NewerStores(t, "")
 }
 
 const (

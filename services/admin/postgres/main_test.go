@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 
 func TestOnNewerStores(t *testing.T) {
 	t.Parallel()
-	hubtest.NewerStores(t, "TestExpireDropsWhatIsDue|TestReaderMayNothingElse|TestCall|TestPositions")
+	hubtest.NewerStores(t, "")
 }
 
 var quiet = slog.New(slog.DiscardHandler)

@@ -301,19 +301,15 @@ func (s *suite) keepsNone(t *testing.T, session credential, secrets map[string]s
 				t.Errorf("%s has %s", place, what)
 			}
 		}
-	}
-	for _, table := range tables {
-		for _, secret := range query[string](
-			t,
-			s,
-			`SELECT secret FROM unnest($1::text[]) secret WHERE EXISTS (SELECT FROM `+table+` x
-				WHERE strpos(x::text, secret) > 0 OR strpos(x::text, encode(secret::bytea, 'hex')) > 0)`,
-			slices.Collect(maps.Values(secrets)),
-		) {
-			for what, one := range secrets {
-				if one == secret {
-					t.Errorf("%s has %s", table, what)
-				}
+		for _, table := range tables {
+			n := query[int](
+				t,
+				s,
+				`SELECT count(*) FROM `+table+` x WHERE strpos(x::text, $1) > 0 OR strpos(x::text, encode($1::text::bytea, 'hex')) > 0`,
+				secret,
+			)
+			if n[0] > 0 {
+				t.Errorf("%s has %s", table, what)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ type person struct{ ID, Email, Name, Password string }
 // person adds a user with auth's own command.
 func (s *suite) person(name string, roles ...string) person {
 	s.t.Helper()
-	u := person{Email: strings.ToLower(strings.ReplaceAll(name, " ", ".")) + s.guest + "@example.com", Name: name}
+	u := person{Email: strings.ToLower(strings.ReplaceAll(name, " ", ".")) + "@example.com", Name: name}
 	args := []string{"user", "add", u.Email, "--name", name, "--json"}
 	if len(roles) > 0 {
 		args = append(args, "--roles", strings.Join(roles, ","))

@@ -13,7 +13,7 @@ import (
 
 // TestFailureTable goes through the codes of CONTRACT.md 2.3, row by row.
 func TestFailureTable(t *testing.T) {
-	s := unhurt.of(t)
+	s := start(t, options{env: []string{"MCP_QUERY_TIMEOUT_MS=4000"}})
 	readonly := s.issue("--scopes", "explore,query").Key
 	limited := s.issue("--scopes", "query", "--user-per-minute", "1", "--user-burst", "1").Key
 	gone := s.issue("--scopes", "query")
@@ -102,7 +102,7 @@ func TestFailureTable(t *testing.T) {
 
 // TestReadSQLIsAuditedBeforeItAnswers: when the row cannot be written, no data leaves.
 func TestReadSQLIsAuditedBeforeItAnswers(t *testing.T) {
-	s := unhurt.of(t)
+	s := start(t, options{})
 	r := s.call("execute_read_sql", `{"sql":"SELECT partner_id, name FROM partner ORDER BY 1","limit":3}`, "X-Request-Id", "mine-1")
 	rows := s.audited("mine-1")
 	if r.Count != 3 || len(rows) != 1 || rows[0].Outcome != "ok" || rows[0].Count != 3 {
@@ -136,7 +136,7 @@ func TestExternalTimeIsBounded(t *testing.T) {
 // TestPassThrough: what the service wrote is what the agent reads, byte for byte, also the
 // characters that a JSON encoder likes to rewrite.
 func TestPassThrough(t *testing.T) {
-	s := unhurt.of(t)
+	s := start(t, options{})
 	r := s.call(
 		"execute_read_sql",
 		map[string]any{"sql": `SELECT '<a href="x">&amp; 한글 🎉 \\ /' AS v, 9007199254740993 AS big, 0.10 AS dec_`},

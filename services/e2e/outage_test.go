@@ -157,7 +157,7 @@ func TestReadsGoOnWithoutTheWriteStore(t *testing.T) {
 
 // TestARevokedKeyStopsWhileAuthIsOut: by notice, and soon after notices have stopped.
 func TestARevokedKeyStopsWhileAuthIsOut(t *testing.T) {
-	s := hurt.of(t)
+	s := start(t, options{})
 	use := func(key string) reply { return s.call("list_categories", `{}`, "Authorization", "Bearer "+key) }
 	one, other := s.issue("--scopes", "query"), s.issue("--scopes", "query")
 	out := func() {

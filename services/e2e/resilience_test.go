@@ -16,7 +16,7 @@ import (
 // TestAServiceThatDiesCostsLittle kills query under load: no call hangs, every answer is the
 // tool's or E_DB, the catalog stays whole, and the tools are back when the process is.
 func TestAServiceThatDiesCostsLittle(t *testing.T) {
-	s := hurt.of(t)
+	s := start(t, options{})
 	s.process["query"].Kill()
 	var took []time.Duration
 	for range 20 {
@@ -37,7 +37,7 @@ func TestAServiceThatDiesCostsLittle(t *testing.T) {
 }
 
 func TestKillUnderLoad(t *testing.T) {
-	s := hurt.of(t)
+	s := start(t, options{})
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -86,7 +86,7 @@ func TestKillUnderLoad(t *testing.T) {
 
 // TestAServiceThatHangsIsFoundOut: a stopped process still accepts connections.
 func TestAServiceThatHangsIsFoundOut(t *testing.T) {
-	s := hurt.of(t)
+	s := start(t, options{})
 	if err := s.process["query"].Pause(); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestAServiceThatHangsIsFoundOut(t *testing.T) {
 // TestRedisIsAConvenience stops and hangs Redis: every call is answered in time, and the
 // limits hold.
 func TestRedisIsAConvenience(t *testing.T) {
-	s := hurt.of(t)
+	s := start(t, options{})
 	limited := s.issue("--scopes", "query", "--user-per-minute", "1", "--user-burst", "5").Key
 	check := func(when string) {
 		t.Helper()
@@ -153,7 +153,7 @@ func TestRedisIsAConvenience(t *testing.T) {
 
 // TestARevokedKeyStopsOnEveryReplica: at once by notice, within two seconds without one.
 func TestARevokedKeyStopsOnEveryReplica(t *testing.T) {
-	s := hurt.of(t)
+	s := start(t, options{gateways: 2})
 	replicas := []string{"http://" + s.addr["gateway"], "http://" + s.addr["gateway-2"]}
 	use := func(url, key string) string {
 		r, err := s.send(t.Context(), url, "POST", "/api/tools/list_categories", "{}", "Authorization", "Bearer "+key)
@@ -201,7 +201,7 @@ func TestARevokedKeyStopsOnEveryReplica(t *testing.T) {
 
 // TestTermFinishesCallsInFlight: readiness fails, the call that runs is answered, exit 0.
 func TestTermFinishesCallsInFlight(t *testing.T) {
-	s := hurt.of(t)
+	s := start(t, options{})
 	answered := make(chan reply, 1)
 	go func() {
 		r, err := s.send(context.Background(), s.url, "POST", "/api/tools/execute_read_sql", `{"sql":"SELECT SLEEP(5)"}`)
@@ -229,7 +229,7 @@ func TestTermFinishesCallsInFlight(t *testing.T) {
 // TestAnyStartOrder: a gateway that starts alone serves the committed catalog, and its tools
 // come to life as the services do.
 func TestAnyStartOrder(t *testing.T) {
-	s := hurt.of(t)
+	s := start(t, options{})
 	for _, name := range []string{"gateway", "auth", "query"} {
 		s.process[name].Kill()
 	}
@@ -259,7 +259,7 @@ func TestAnyStartOrder(t *testing.T) {
 // TestALeavingCallerEndsItsStatement: the caller hangs up, and a second later nothing of its
 // statement runs on the server.
 func TestALeavingCallerEndsItsStatement(t *testing.T) {
-	s := hurt.of(t)
+	s := start(t, options{})
 	leave := func(id string) (took time.Duration) {
 		t.Helper()
 		ctx, leave := context.WithCancel(t.Context())

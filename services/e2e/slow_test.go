@@ -160,7 +160,7 @@ func resident(t *testing.T, pid int) int64 {
 // TestASlowLineGetsItsAnswer reads a large answer for longer than its call may take, and sends a
 // large body for longer than that: both arrive whole.
 func TestASlowLineGetsItsAnswer(t *testing.T) {
-	s := unhurt.of(t)
+	s := start(t, options{env: []string{"MCP_QUERY_TIMEOUT_MS=4000"}})
 	const deadline = 9 * time.Second // the statement's and five
 	c, err := net.Dial("tcp", s.addr["gateway"])
 	if err != nil {
@@ -256,7 +256,7 @@ func (s *slowBody) Read(b []byte) (int, error) {
 // TestLargeBodiesTakeTurns: whoever sends a large body slowly holds their own share of the memory
 // for bodies, and is told to come again for more; nobody else is.
 func TestLargeBodiesTakeTurns(t *testing.T) {
-	s := unhurt.of(t)
+	s := start(t, options{env: []string{"HUB_BODY_BYTES=8MiB"}})
 	slow := s.issue("--scopes", allScopes).Key
 	const size = 3 << 20
 	c, err := net.Dial("tcp", s.addr["gateway"])
@@ -266,7 +266,7 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 	defer c.Close()
 	head := fmt.Sprintf(
 		"POST /api/tools/create_segment HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nIdempotency-Key: "+
-			"large 1\r\nContent-Length: %d\r\n\r\n",
+			"1\r\nContent-Length: %d\r\n\r\n",
 		slow,
 		size,
 	)
@@ -277,14 +277,14 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 	body := `{"name":"n","kind":"partner","targets":[]}` + padding
 	var refused reply
 	hubtest.Eventually(t, "the share of the slow one is taken", func() bool {
-		refused = s.call("create_segment", body, "Authorization", "Bearer "+slow, "Idempotency-Key", "large 2")
+		refused = s.call("create_segment", body, "Authorization", "Bearer "+slow, "Idempotency-Key", "2")
 		return !refused.OK
 	})
 	if refused.status != http.StatusTooManyRequests || refused.Error.Code != "E_RATE_LIMIT" || !refused.Error.Retryable ||
 		refused.header.Get("Retry-After") != "1" || string(refused.Error.Details) != `{"retryAfter":1,"scope":"body"}` {
 		t.Errorf("%d %v %s", refused.status, refused.header, refused.raw)
 	}
-	if r := s.call("create_segment", body, "Idempotency-Key", "large 3"); !r.OK {
+	if r := s.call("create_segment", body, "Idempotency-Key", "3"); !r.OK {
 		t.Errorf("another caller's: %s", r.raw)
 	}
 	if r := s.call(
@@ -293,12 +293,12 @@ func TestLargeBodiesTakeTurns(t *testing.T) {
 		"Authorization",
 		"Bearer "+slow,
 		"Idempotency-Key",
-		"large 4",
+		"4",
 	); !r.OK {
 		t.Errorf("a small one of the same caller: %s", r.raw)
 	}
 	c.Close()
 	hubtest.Eventually(t, "it comes through once the slow one has gone", func() bool {
-		return s.call("create_segment", body, "Authorization", "Bearer "+slow, "Idempotency-Key", "large 2").OK
+		return s.call("create_segment", body, "Authorization", "Bearer "+slow, "Idempotency-Key", "2").OK
 	})
 }

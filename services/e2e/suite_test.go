@@ -28,7 +28,7 @@ import (
 	"hub.internal/services/admin/auditlog"
 )
 
-func TestMain(m *testing.M) { hubtest.ProgramMain(m, orders, chromium.close, endShared) }
+func TestMain(m *testing.M) { hubtest.ProgramMain(m, orders, chromium.close) }
 
 func TestOnNewerStores(t *testing.T) {
 	t.Parallel()
@@ -60,9 +60,9 @@ func (p *programs) build(t testing.TB) string {
 	p.once.Do(func() {
 		// Beside the stack's own things, where nothing has to be cleaned up.
 		p.dir = filepath.Join(hubtest.Root(t), ".hub", "e2e", "bin")
-		flags := []string{"-ldflags=-s -w"} // nobody debugs them, and links take longest
+		var flags []string
 		if p == &checked && raceEnabled {
-			p.dir, flags = p.dir+"-race", append(flags, "-race")
+			p.dir, flags = p.dir+"-race", []string{"-race"}
 		}
 		packages := append(localstack.Programs(house), inventory.ClientProgram, "./scripts/gen", "./scripts/mailsink", "./scripts/echo")
 		p.err = localstack.Build(context.Background(), hubtest.Root(t), p.dir, packages, flags...)
@@ -92,14 +92,9 @@ type suite struct {
 	redis    *localserver.Redis
 	smtp     *hubtest.SMTP
 	store    hubtest.WriteStoreDB
-	calls    *atomic.Int64
-	asked    *asked
+	calls    atomic.Int64
 	// runs are programs in place of those that were built, by the process.
 	runs map[string]program
-	// home is where the processes are at home.
-	home string
-	// guest is what the addresses of people have in a suite that tests share.
-	guest string
 }
 
 type options struct {
@@ -175,10 +170,7 @@ func start(t testing.TB, o options) *suite {
 		ops:      map[string]string{},
 		env:      map[string][]string{},
 		runs:     map[string]program{},
-		home:     t.TempDir(),
 		logs:     &logs{},
-		calls:    &atomic.Int64{},
-		asked:    &asked{},
 		redis:    hubtest.NewRedis(t),
 		smtp:     hubtest.NewSMTP(t, localserver.SMTPOptions{Hooks: o.smtp}),
 	}
@@ -250,7 +242,7 @@ func start(t testing.TB, o options) *suite {
 		stack.ProviderURL = o.shop.sim
 	}
 	common := append([]string{"HUB_SEND_PER_MINUTE=60000", "HUB_SEND_DELAY=0s", "HUB_SEND_RETRY=1s", "HUB_SEND_TIMEOUT=20s",
-		"HUB_MIGRATE_URL=" + s.store.OwnerURL, "PATH=" + os.Getenv("PATH"), "HOME=" + s.home, atOnce}, o.env...)
+		"HUB_MIGRATE_URL=" + s.store.OwnerURL, "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), atOnce}, o.env...)
 	for name := range s.addr {
 		service, err := house.Find(programOf(name))
 		if err != nil {
@@ -273,7 +265,6 @@ func start(t testing.TB, o options) *suite {
 			p.Kill()
 		}
 		s.recordedByOwners()
-		s.asked.close()
 		if strings.Contains(s.logs.String(), "WARNING: DATA RACE") {
 			t.Errorf("a service has a data race:\n%s", s.logs)
 		}
@@ -367,7 +358,7 @@ func (s *suite) path(built, name string) string {
 func (s *suite) start(name string) {
 	s.t.Helper()
 	env := slices.Concat(s.env[name], s.runs[name].environ)
-	p, err := localstack.Serve(s.path(s.bin, name), env, s.home, s.logs)
+	p, err := localstack.Serve(s.path(s.bin, name), env, s.t.TempDir(), s.logs)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -490,7 +481,12 @@ func running(t testing.TB, text string) int {
 // audited returns detail of the rows with this request id, oldest first.
 func (s *suite) audited(requestID string) []auditRow {
 	s.t.Helper()
-	rows, err := s.ask(
+	conn, err := pgx.Connect(context.Background(), s.store.OwnerURL)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	rows, err := conn.Query(
 		context.Background(),
 		`SELECT tool, outcome, credential_id, count, coalesce(detail::text, '') FROM audit.calls WHERE request_id = $1 ORDER BY at`,
 		requestID,

@@ -15,7 +15,7 @@ func TestMain(m *testing.M) { hubtest.Main(m) }
 
 func TestOnNewerStores(t *testing.T) {
 	t.Parallel()
-	hubtest.NewerStores(t, "TestNoticeArrives|TestAuthsUser|TestNoticeArrivesInACluster")
+	hubtest.NewerStores(t, "TestNoticeArrives|TestAuthsUser")
 }
 
 func open(t *testing.T, url string) *redis.Publisher {

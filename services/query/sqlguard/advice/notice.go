@@ -26,9 +26,11 @@ func Notices(text string, isSelect bool) (notices []Notice, quoted []string) {
 		add("sql.hidden", noTriggers)
 	}
 	for i := range t {
-		for _, m := range misleading {
-			if message := m.at(t, i); message != "" && isSelect {
-				add(m.rule, message)
+		if isSelect {
+			for _, m := range misleading {
+				if message := m.at(t, i); message != "" {
+					add(m.rule, message)
+				}
 			}
 		}
 		switch key, next := t[i].Key, t.Key(i+1); {

@@ -42,7 +42,8 @@ func TestDraftIsSaved(t *testing.T) {
 	a, err = h.send(agent(t.Context()), "list_drafts", "", `{}`)
 	want := `{"drafts":[{"id":"1","draft_id":"1","name":"win back","status":"draft","segmentId":"1","segmentName":"quiet ` +
 		`brands","segmentKind":"partner","targetCount":2,` +
-		`"decisions":{"pending":0,"approved":0,"rejected":0},"delivery":{"sent":0,"failed":0,"suppressed":0,"unknown":0},"rejections":{},` +
+		`"decisions":{"pending":0,"approved":0,"rejected":0},"delivery":{"sent":0,"failed":0,"suppressed":0,"unknown":0},` +
+		`"rejections":{},"rejected":[],"rejected_more":0,` +
 		`"createdBy":"agent",` +
 		`"createdAt":"2026-01-15T09:00:00.000Z","queuedAt":null,"review_url":"https://hub.example/drafts/1"}]}`
 	if err != nil || a.data != want || a.count != 1 {
@@ -470,4 +471,21 @@ func TestListDrafts(t *testing.T) {
 	) + list(`{"status":"cancelled","limit":100}`)[:14]; got != "3 [{22 draft} {20 draft} {18 draft}]\n0 []\n12 [{23 cancel" {
 		t.Error(got)
 	}
+	if got := list(`{"limit":2,"offset":21}`) + list(`{"limit":2,"offset":2,"status":"draft"}`) +
+		list(`{"draftId":"7"}`) + list(`{"draftId":8,"status":"draft"}`); got !=
+		"2 [{2 draft} {1 cancelled}]\n2 [{18 draft} {16 draft}]\n1 [{7 cancelled}]\n1 [{8 draft}]\n" {
+		t.Error(got)
+	}
+	for input, want := range map[string]string{
+		`{"offset":23}`: `"offset"`, `{"offset":9000000000000000000}`: `"offset"`, `{"status":"draft","offset":11}`: `"offset"`,
+		`{"draftId":"7","offset":1}`: `no draft has the id 7`, `{"draftId":"7","status":"sent"}`: `"draftId"`,
+		`{"draftId":24}`: `"draftId"`, `{"draftId":"a"}`: `"draftId"`, `{"draftId":"0"}`: `"draftId"`, `{"draftId":-1}`: `"draftId"`,
+		`{"status":"sent"}`: ``, `{"offset":22}`: ``,
+	} {
+		a, err := h.send(agent(t.Context()), "list_drafts", "", input)
+		if err != nil || strings.Contains(a.data, `"warnings"`) != (want != "") || !strings.Contains(a.data, want) {
+			t.Errorf("%s: %s, %v", input, a.data, err)
+		}
+	}
+	h.refused("list_drafts", `{"draftId":""}`, fault.Validation)
 }

@@ -41,6 +41,9 @@ func TestExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if name == "list_drafts" {
+			rejectFirst(t, h)
+		}
 		for i, e := range examples {
 			a, err := h.send(agent(t.Context()), name, newKey(), string(e.Request))
 			if err != nil {
@@ -65,6 +68,19 @@ func TestExamples(t *testing.T) {
 		// What comes later sees what is later.
 		h.clock.Advance(1500 * 1000 * 1000)
 	}
+}
+
+// rejectFirst has the one target of the first draft rejected, as review-control tells it.
+func rejectFirst(t *testing.T, h *house) {
+	must[any](t)(operate[any](h, authoring.DraftTransitionPath,
+		object{"draft_id": "1", "from": []string{"draft"}, "to": "in_review", "operation_id": "queue"}))
+	must[any](t)(operate[any](h, authoring.DraftProgressPath, object{"draft_id": "1", "version": 2,
+		"decisions": object{"pending": 0, "approved": 0, "rejected": 1}, "delivery": object{"sent": 0, "failed": 0, "suppressed": 0},
+		"rejections": object{"content": 1},
+		"rejected": []object{{"index": 0, "external_id": 501, "to_email": "minji.kim@hanbit.example", "subject": "김민지님, 한빛 글로우의 다음 캠페인",
+			"reason": "content", "note": "Their last campaign was in May, not in October.", "decided_at": "2026-01-15T10:00:00Z"}}}))
+	must[any](t)(operate[any](h, authoring.DraftTransitionPath,
+		object{"draft_id": "1", "from": []string{"in_review"}, "to": "rejected", "operation_id": "end", "version": 2}))
 }
 
 func compacted(t *testing.T, data []byte) []byte {

@@ -2,10 +2,13 @@ package authoring
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
+	"hub.internal/pkg/tool"
 )
 
 // SegmentInfo is a row of list_segments.
@@ -22,7 +25,8 @@ type SegmentInfo struct {
 
 // SegmentList is the answer of list_segments.
 type SegmentList struct {
-	Segments []SegmentInfo `json:"segments" jsonschema:"Newest first"`
+	Segments []SegmentInfo  `json:"segments" jsonschema:"Newest first"`
+	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"Why nothing was found; absent otherwise"`
 }
 
 // Count is the number of segments.
@@ -30,13 +34,50 @@ func (l SegmentList) Count() int { return len(l.Segments) }
 
 // ListSegments lists the newest segments.
 func (s *Service) ListSegments(ctx context.Context, in listSegmentsIn) (SegmentList, error) {
-	segments, err := s.c.Store.Segments(ctx, Kind(in.Kind), int(in.Limit))
+	f := SegmentFilter{ID: wanted(in.SegmentID), Kind: Kind(in.Kind), Offset: in.Offset, Limit: int(in.Limit)}
+	segments, err := s.c.Store.Segments(ctx, f)
 	list := SegmentList{Segments: make([]SegmentInfo, len(segments))}
 	for i, x := range segments {
 		list.Segments[i] = SegmentInfo{ID: x.ID.String(), SegmentID: x.ID.String(), Name: x.Name, Kind: x.Kind, Description: x.Description,
 			TargetCount: x.TargetCount, CreatedBy: x.CreatedBy, CreatedAt: schema.Moment(x.CreatedAt)}
 	}
+	if len(segments) == 0 {
+		list.Warnings = nothingListed("segment", in.SegmentID, in.Offset)
+	}
 	return list, err
+}
+
+// SegmentFilter asks the store for segments, the newest first.
+type SegmentFilter struct {
+	// ID is the one segment that is wanted; 0 is any.
+	ID ID
+	// Kind "" is any.
+	Kind Kind
+	// Offset is how many of the newest are passed over.
+	Offset int64
+	Limit  int
+}
+
+// wanted is the id that a list is asked for: 0 without one, and one that nothing has for a text that no id is written as.
+func wanted(id schema.IDText) ID {
+	n, ok := schema.ParseID(id)
+	if !ok && id != "" {
+		return -1
+	}
+	return n
+}
+
+// nothingListed says what a list without an entry was asked for: an id, or an offset beyond the end.
+func nothingListed(what string, id schema.IDText, offset int64) []tool.Warning {
+	switch {
+	case id != "":
+		return []tool.Warning{{Rule: what + "Id", Message: fmt.Sprintf("no %s has the id %s and all else that was asked for: "+
+			"send it alone, or list them without it", what, text.Shown(string(id), 40))}}
+	case offset > 0:
+		return []tool.Warning{{Rule: "offset", Message: fmt.Sprintf("there are not more than %d such %ss, so offset is beyond the end: "+
+			"begin again at 0, and end at the first page with fewer than limit", offset, what)}}
+	}
+	return nil
 }
 
 // DraftInfo is a row of list_drafts.
@@ -53,15 +94,30 @@ type DraftInfo struct {
 	Delivery    Delivery  `json:"delivery" jsonschema:"Approved targets by what became of their mail"`
 	// Rejections are never null.
 	Rejections Rejections `json:"rejections" jsonschema:"Rejected targets by the reason that reviewers chose; empty without any"`
-	CreatedBy  *string    `json:"createdBy" jsonschema:"Label of whoever made it; null without one"`
-	CreatedAt  string     `json:"createdAt" jsonschema:"When it was stored, UTC"`
-	QueuedAt   *string    `json:"queuedAt" jsonschema:"When it was queued for review, UTC; null before"`
-	ReviewURL  string     `json:"review_url" jsonschema:"Page on which people see it and decide; agents cannot"`
+	// Rejected is never null.
+	Rejected []RejectedInfo `json:"rejected" jsonschema:"Rejected targets to write again, newest first: 50 of a draft, 200 of a call"`
+	// RejectedMore counts those of Decisions.Rejected that are not in Rejected.
+	RejectedMore int64   `json:"rejected_more" jsonschema:"How many more are rejected than rejected has"`
+	CreatedBy    *string `json:"createdBy" jsonschema:"Label of whoever made it; null without one"`
+	CreatedAt    string  `json:"createdAt" jsonschema:"When it was stored, UTC"`
+	QueuedAt     *string `json:"queuedAt" jsonschema:"When it was queued for review, UTC; null before"`
+	ReviewURL    string  `json:"review_url" jsonschema:"Page on which people see it and decide; agents cannot"`
+}
+
+// RejectedInfo is a rejected target as agents read it.
+type RejectedInfo struct {
+	ExternalID int64   `json:"externalId" jsonschema:"Id of the partner, as the draft has it"`
+	ToEmail    string  `json:"toEmail" jsonschema:"Its recipient"`
+	Subject    string  `json:"subject" jsonschema:"Subject as reviewers saw it"`
+	Reason     *string `json:"reason" jsonschema:"Reason that the reviewer chose; null without one"`
+	Note       *string `json:"note" jsonschema:"What the reviewer wrote; null without one"`
+	DecidedAt  string  `json:"decidedAt" jsonschema:"When it was rejected, UTC"`
 }
 
 // DraftList is the answer of list_drafts.
 type DraftList struct {
-	Drafts []DraftInfo `json:"drafts" jsonschema:"Newest first"`
+	Drafts   []DraftInfo    `json:"drafts" jsonschema:"Newest first"`
+	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"Why nothing was found; absent otherwise"`
 }
 
 // Count is the number of drafts.
@@ -69,32 +125,82 @@ func (l DraftList) Count() int { return len(l.Drafts) }
 
 // ListDrafts lists the newest drafts.
 func (s *Service) ListDrafts(ctx context.Context, in listDraftsIn) (DraftList, error) {
-	var statuses []Status
+	f := DraftFilter{ID: wanted(in.DraftID), Offset: in.Offset, Limit: int(in.Limit)}
 	if in.Status != "" {
-		statuses = []Status{Status(in.Status)}
+		f.Statuses = []Status{Status(in.Status)}
 	}
-	drafts, err := s.c.Store.Drafts(ctx, DraftFilter{Statuses: statuses, Limit: int(in.Limit)})
+	drafts, err := s.c.Store.Drafts(ctx, f)
+	if err != nil {
+		return DraftList{}, err
+	}
 	list := DraftList{Drafts: make([]DraftInfo, len(drafts))}
+	if len(drafts) == 0 {
+		list.Warnings = nothingListed("draft", in.DraftID, in.Offset)
+		return list, nil
+	}
+	rejected, err := s.rejected(ctx, drafts)
 	for i, d := range drafts {
-		list.Drafts[i] = s.info(d)
+		list.Drafts[i] = s.info(d, rejected[d.ID])
 	}
 	return list, err
 }
 
+// maxRejectedListed is how many rejected targets one list has, of all its drafts.
+const maxRejectedListed = 200
+
+// rejected returns the rejected targets that a list of drafts has: those of the first drafts, until there are maxRejectedListed. It asks
+// for those drafts alone.
+func (s *Service) rejected(ctx context.Context, drafts []Draft) (map[ID][]RejectedTarget, error) {
+	var ids []ID
+	expected := int64(0)
+	for _, d := range drafts {
+		if n := d.Progress.Decisions.Rejected; n > 0 && expected < maxRejectedListed {
+			ids = append(ids, d.ID)
+			expected += min(n, maxRejected)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	of, err := s.c.Store.Rejected(ctx, ids)
+	left := maxRejectedListed
+	for _, id := range ids {
+		of[id] = of[id][:min(len(of[id]), left)]
+		left -= len(of[id])
+	}
+	return of, err
+}
+
 // info is a row of the list. Before the draft is queued its targets wait for nobody.
-func (s *Service) info(d Draft) DraftInfo {
+func (s *Service) info(d Draft, rejected []RejectedTarget) DraftInfo {
+	infos := make([]RejectedInfo, len(rejected))
+	for i, t := range rejected {
+		infos[i] = RejectedInfo{ExternalID: t.ExternalID, ToEmail: t.ToEmail, Subject: t.Subject, Reason: textOrNil(t.Reason),
+			Note: textOrNil(t.Note), DecidedAt: schema.Moment(t.DecidedAt)}
+	}
 	decisions := d.Progress.Decisions
 	if d.QueuedAt == nil {
 		decisions.Pending = 0
 	}
 	return DraftInfo{ID: d.ID.String(), DraftID: d.ID.String(), Name: d.Name, Status: d.Status, SegmentID: d.SegmentID.String(),
 		SegmentName: d.SegmentName, SegmentKind: d.SegmentKind, TargetCount: d.TargetCount, Decisions: decisions,
-		Delivery: d.Progress.Delivery, Rejections: d.Progress.Rejections.orEmpty(), CreatedBy: d.CreatedBy,
+		Delivery: d.Progress.Delivery, Rejections: d.Progress.Rejections.orEmpty(), Rejected: infos,
+		RejectedMore: max(0, decisions.Rejected-int64(len(infos))), CreatedBy: d.CreatedBy,
 		CreatedAt: schema.Moment(d.CreatedAt), QueuedAt: momentOrNil(d.QueuedAt), ReviewURL: s.c.PublicURL + "/drafts/" + d.ID.String()}
+}
+
+// textOrNil is a text that may be missing, as answers tell it.
+func textOrNil(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }
 
 // DraftFilter asks the store for drafts.
 type DraftFilter struct {
+	// ID is the one draft that is wanted; 0 is any.
+	ID ID
 	// Statuses to list; none means any.
 	Statuses []Status
 	// Search is a part of the draft's or the segment's name, or a draft's id; empty is any.
@@ -103,7 +209,9 @@ type DraftFilter struct {
 	ByQueue bool
 	// After is the last draft of the page before; 0 begins.
 	After ID
-	Limit int
+	// Offset is how many of the newest are passed over. It goes with no other order, no Search, and nothing Ahead.
+	Offset int64
+	Limit  int
 	// Makers are whom Others tells from: it leaves out what they have made.
 	Makers []Maker
 	Others bool

@@ -347,6 +347,8 @@ type ProgressRequest struct {
 	Delivery  Delivery  `json:"delivery"`
 	// Rejections is absent where a release of review-control counts none; nothing is known of reasons then.
 	Rejections Rejections `json:"rejections,omitempty"`
+	// Rejected are the newest rejected targets, at most 50; absent where a release of review-control tells none.
+	Rejected []RejectedTarget `json:"rejected,omitempty"`
 }
 
 // ProgressResponse is what the draft has now; Version tells whether that is what was sent.
@@ -365,7 +367,7 @@ func (s *Service) progress(ctx context.Context, in ProgressRequest) (ProgressRes
 		return ProgressResponse{}, err
 	}
 	p, err := s.c.Store.SetProgress(ctx, id,
-		Progress{Version: in.Version, Decisions: in.Decisions, Delivery: in.Delivery, Rejections: in.Rejections})
+		Progress{Version: in.Version, Decisions: in.Decisions, Delivery: in.Delivery, Rejections: in.Rejections, Rejected: in.Rejected})
 	return ProgressResponse{DraftID: id.String(), Version: p.Version, Decisions: p.Decisions, Delivery: p.Delivery,
 		Rejections: p.Rejections.orEmpty()}, err
 }

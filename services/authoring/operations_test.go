@@ -3,6 +3,7 @@ package authoring_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -737,5 +738,85 @@ func TestProgress(t *testing.T) {
 	}
 	if err := move(35); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRejectedTargetsAreListed as review-control tells them, until it tells others or, being of an earlier release, none.
+func TestRejectedTargetsAreListed(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	segment := h.segmentOf()
+	queue := func(targets int) string {
+		id := h.draftOf(segment, targets)
+		must[any](t)(operate[any](h, authoring.DraftTransitionPath,
+			object{"draft_id": id, "from": []string{"draft"}, "to": "in_review", "operation_id": id}))
+		return id
+	}
+	row := func(index int, more object) object {
+		r := object{"index": index, "external_id": 100 + index, "to_email": fmt.Sprintf("c%d@partner.example", index),
+			"subject": "Hello", "reason": "tone", "note": "Politer,\nplease.", "decided_at": "2026-01-15T09:00:05+09:00"}
+		maps.Copy(r, more)
+		return r
+	}
+	tell := func(id string, targets, version, count int, rejected any) error {
+		in := object{"draft_id": id, "version": version, "decisions": object{"pending": targets - count, "approved": 0, "rejected": count},
+			"delivery": object{"sent": 0, "failed": 0, "suppressed": 0}}
+		if rejected != nil {
+			in["rejected"] = rejected
+		}
+		_, err := operate[authoring.ProgressResponse](h, authoring.DraftProgressPath, in)
+		return err
+	}
+	list := func(input string) authoring.DraftList {
+		t.Helper()
+		return ok[authoring.DraftList](h, "list_drafts", input)
+	}
+	id := queue(3)
+	must[any](t)(nil, tell(id, 3, 1, 2, []object{row(2, nil), row(0, object{"reason": "", "note": "", "subject": ""})}))
+	a, err := h.send(agent(t.Context()), "list_drafts", "", `{}`)
+	if want := `"rejected":[{"externalId":102,"toEmail":"c2@partner.example","subject":"Hello","reason":"tone","note":"Politer,\nplease.",` +
+		`"decidedAt":"2026-01-15T00:00:05.000Z"},{"externalId":100,"toEmail":"c0@partner.example","subject":"","reason":null,"note":null,` +
+		`"decidedAt":"2026-01-15T00:00:05.000Z"}],"rejected_more":0`; err != nil || !strings.Contains(a.data, want) {
+		t.Errorf("%s, %v", a.data, err)
+	}
+	for _, bad := range [][]object{
+		{row(3, nil)}, {row(-1, nil)}, {row(0, object{"reason": "<b>"})}, {row(0, object{"note": "\x00"})},
+		{row(0, nil), row(1, nil), row(2, nil)},
+	} {
+		if err := tell(id, 3, 2, 2, bad); !fault.Is(err, fault.Validation) {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+	must[any](t)(nil, tell(id, 3, 2, 2, nil)) // an earlier release of review-control lists none
+	if got := list(`{}`).Drafts[0]; got.Rejected == nil || len(got.Rejected) != 0 || got.RejectedMore != 2 {
+		t.Errorf("%+v", got)
+	}
+	must[any](t)(nil, tell(id, 3, 1, 2, []object{row(2, nil)})) // it has overtaken nobody
+	if got := list(`{}`).Drafts[0]; len(got.Rejected) != 0 {
+		t.Errorf("%+v", got)
+	}
+	// A list has 200 of its first drafts, and those that are left out are there for who asks for their draft.
+	var ids []string
+	for range 5 {
+		id := queue(60)
+		rows := make([]object, 50)
+		for i := range rows {
+			rows[i] = row(i, nil)
+		}
+		must[any](t)(nil, tell(id, 60, 1, 60, rows))
+		ids = append(ids, id)
+	}
+	sizes := ""
+	for _, d := range list(`{"limit":5}`).Drafts {
+		sizes += fmt.Sprint(len(d.Rejected), "+", d.RejectedMore, " ")
+	}
+	if sizes != "50+10 50+10 50+10 50+10 0+60 " {
+		t.Error(sizes)
+	}
+	if got := list(`{"draftId":"` + ids[0] + `"}`).Drafts; len(got) != 1 || len(got[0].Rejected) != 50 || got[0].RejectedMore != 10 {
+		t.Errorf("%+v", got)
+	}
+	if err := tell(ids[0], 60, 2, 60, make([]object, 51)); !fault.Is(err, fault.Validation) {
+		t.Errorf("51: %v", err)
 	}
 }

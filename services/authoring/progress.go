@@ -2,6 +2,7 @@ package authoring
 
 import (
 	"strings"
+	"time"
 
 	"hub.internal/pkg/fault"
 )
@@ -13,6 +14,50 @@ type Progress struct {
 	Decisions  Decisions
 	Delivery   Delivery
 	Rejections Rejections
+	// Rejected are the newest of the rejected targets, at most maxRejected. They are stored, and read by Store.Rejected alone.
+	Rejected []RejectedTarget
+}
+
+// RejectedTarget is a target that a reviewer has rejected, with what they wrote for whoever writes the mail again.
+type RejectedTarget struct {
+	// Index is the place of the target in its draft.
+	Index      int    `json:"index"`
+	ExternalID int64  `json:"external_id"`
+	ToEmail    string `json:"to_email"`
+	// Subject is that of the mail as reviewers saw it; empty when nobody had looked through it yet.
+	Subject string `json:"subject"`
+	// Reason is one of those that Rejections counts; empty without one.
+	Reason string `json:"reason"`
+	// Note is the reviewer's; empty without one.
+	Note      string    `json:"note"`
+	DecidedAt time.Time `json:"decided_at"`
+}
+
+// maxRejected is how many rejected targets are kept of a draft.
+const maxRejected = 50
+
+// check judges what may not be stored.
+func (t RejectedTarget) check(targets int) error {
+	if t.Index < 0 || t.Index >= targets {
+		return fault.New(fault.Validation, "A rejected target has an index below %d, not %d.", targets, t.Index)
+	}
+	if t.Reason != "" && !isReason(t.Reason) {
+		return badReason()
+	}
+	if strings.Contains(t.ToEmail+t.Subject+t.Note, "\x00") {
+		return fault.New(fault.Validation, "A rejected target's texts have no NUL.")
+	}
+	return nil
+}
+
+// isReason tells whether a text may name a reason.
+func isReason(reason string) bool {
+	return reason != "" && len(reason) <= maxReason && strings.Trim(reason, "abcdefghijklmnopqrstuvwxyz_") == ""
+}
+
+// badReason refuses a text that isReason does not take.
+func badReason() error {
+	return fault.New(fault.Validation, "A reason is a name of at most %d small letters.", maxReason)
 }
 
 // Rejections counts rejected targets by the reason that their reviewer chose; those without one are not among them.
@@ -28,8 +73,8 @@ const (
 func (r Rejections) check(rejected int64) error {
 	sum := int64(0)
 	for reason, n := range r {
-		if reason == "" || len(reason) > maxReason || strings.Trim(reason, "abcdefghijklmnopqrstuvwxyz_") != "" {
-			return fault.New(fault.Validation, "A reason is a name of at most %d small letters.", maxReason)
+		if !isReason(reason) {
+			return badReason()
 		}
 		if n < 1 || n > rejected {
 			return fault.New(fault.Validation, "The counter of a reason must be between 1 and the %d rejected targets, not %d.", rejected, n)
@@ -96,6 +141,14 @@ func (p Progress) check(targets int) error {
 	if p.Version < 1 || decided != int64(targets) || delivered > p.Decisions.Approved {
 		return fault.New(fault.Validation,
 			"The version has to be positive, decisions have to add up to the draft's %d targets, and delivery to at most those approved.", targets)
+	}
+	if len(p.Rejected) > maxRejected || int64(len(p.Rejected)) > p.Decisions.Rejected {
+		return fault.New(fault.Validation, "At most %d rejected targets are told, and at most those that are counted.", maxRejected)
+	}
+	for _, t := range p.Rejected {
+		if err := t.check(targets); err != nil {
+			return err
+		}
 	}
 	return p.Rejections.check(p.Decisions.Rejected)
 }

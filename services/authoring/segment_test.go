@@ -259,6 +259,18 @@ func TestListSegments(t *testing.T) {
 	); got != "[24 23] [23 20 17] 25 9" {
 		t.Error(got)
 	}
+	if got := fmt.Sprint(list(`{"limit":2,"offset":23}`), list(`{"kind":"campaign","limit":2,"offset":2}`), list(`{"segmentId":"3"}`),
+		list(`{"segmentId":3,"kind":"campaign"}`), list(`{"offset":25}`)); got != "[1 0] [17 14] [2] [2] []" {
+		t.Error(got)
+	}
+	for input, want := range map[string]string{
+		`{"offset":25}`: `"rule":"offset"`, `{"segmentId":"3","kind":"brand"}`: `no segment has the id 3`,
+		`{"segmentId":3,"offset":2}`: `"rule":"segmentId"`,
+	} {
+		if a, err := h.send(agent(t.Context()), "list_segments", "", input); err != nil || !strings.Contains(a.data, want) {
+			t.Errorf("%s: %s, %v", input, a.data, err)
+		}
+	}
 	a, err := h.send(agent(t.Context()), "list_segments", "", `{"limit":1}`)
 	if want := `{"segments":[{"id":"25","segment_id":"25","name":"24","kind":"partner","description":"d","targetCount":1,"createdBy":"me",` +
 		`"createdAt":"2026-01-15T09:00:24.000Z"}]}`; err != nil ||

@@ -33,11 +33,13 @@ type Store interface {
 	AddDraft(ctx context.Context, key write.Key, d Draft, targets DraftTargets, record Record) (tool.Result, error)
 
 	Segment(ctx context.Context, id ID) (Segment, error)
-	// Segments returns the newest segments of a kind; "" is any.
-	Segments(ctx context.Context, kind Kind, limit int) ([]Segment, error)
+	// Segments returns the newest segments that the filter finds.
+	Segments(ctx context.Context, f SegmentFilter) ([]Segment, error)
 	Draft(ctx context.Context, id ID) (Draft, error)
 	// Drafts returns a page of drafts, without their templates.
 	Drafts(ctx context.Context, f DraftFilter) ([]Draft, error)
+	// Rejected returns what is kept of the rejected targets of drafts, the newest of each first.
+	Rejected(ctx context.Context, drafts []ID) (map[ID][]RejectedTarget, error)
 	// CountedDrafts is Drafts with how many drafts its Search finds at that very moment, by status.
 	CountedDrafts(ctx context.Context, f DraftFilter) ([]Draft, DraftCounts, error)
 	// DraftTargets calls yield with targets in their order, from after the index after or, when

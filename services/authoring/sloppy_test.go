@@ -57,7 +57,7 @@ var sloppy = []sloppyCall{
 	{"list-segments-wrapped", "list_segments", `{"arguments": {"limit": 1}}`, `{"limit": 1}`},
 	{"list-drafts-that-wait", "list_drafts", `{"status": "queued"}`, `{"status": "in_review"}`},
 	{"list-drafts-in-capitals", "list_drafts", `{"status": "DRAFT"}`, `{"status": "draft"}`},
-	{"list-drafts-of-one", "list_drafts", `{"draftId": "1"}`, `{}`},
+	{"list-drafts-of-one", "list_drafts", `{"draftId": 1}`, ``},
 	{"list-drafts-limit-in-quotes", "list_drafts", `{"limit": "5"}`, `{"limit": 5}`},
 	{"list-drafts", "list_drafts", `{}`, ``},
 

@@ -38,19 +38,22 @@ func Tools(s *Service) []tool.Tool {
 
 // listSegmentsIn is the input of list_segments; the schema below declares its bounds.
 type listSegmentsIn struct {
-	Limit int64  `json:"limit"`
-	Kind  string `json:"kind"`
+	Limit     int64         `json:"limit"`
+	Kind      string        `json:"kind"`
+	SegmentID schema.IDText `json:"segmentId"`
+	Offset    int64         `json:"offset"`
 }
 
 // listSegmentsTool declares list_segments.
 func listSegmentsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "list_segments", Position: 10, Category: tool.Query, Scope: scopeQuery,
-		Description: "The stored segments (named lists of targets), newest first, with their number of targets and who made them. An id found " +
-			"here is the segmentId of save_message_draft.",
+		Description: "The stored segments (named lists of targets), newest first, with their number of targets and who made them.",
 		Input: schema.Object(
-			schema.Optional("limit", schema.Integer("How many to list.", schema.Range(1, maxList), schema.Default(defaultList))),
+			schema.Optional("limit", schema.Integer("", schema.Range(1, maxList), schema.Default(defaultList))),
 			schema.Optional("kind", schema.String("Only segments of this kind.", schema.Enum(Kinds()...))),
+			schema.Optional("segmentId", schema.String("", schema.Length(1, 0))),
+			schema.Optional("offset", schema.Integer("", schema.Min(0), schema.Default(0))),
 		),
 		Errors:   readErrors(),
 		Limits:   map[string]int64{"default_limit": defaultList, "max_limit": maxList},
@@ -60,22 +63,25 @@ func listSegmentsTool(s *Service) tool.Tool {
 
 // listDraftsIn is the input of list_drafts.
 type listDraftsIn struct {
-	Limit  int64  `json:"limit"`
-	Status string `json:"status"`
+	Limit   int64         `json:"limit"`
+	Status  string        `json:"status"`
+	DraftID schema.IDText `json:"draftId"`
+	Offset  int64         `json:"offset"`
 }
 
 // listDraftsTool declares list_drafts.
 func listDraftsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: "list_drafts", Position: 11, Category: tool.Query, Scope: scopeQuery,
-		Description: "The stored drafts, newest first: status, segment, number of targets, how far the review is (decisions) and how far the " +
-			"sending (delivery). rejections counts rejected targets by the reason that reviewers chose, to write better next time: recipient " +
-			"(wrong person or company), content (wrong or untrue), tone (or language), timing (not now), duplicate (asked already), other; " +
-			"those rejected without a reason are not in it. A draft goes draft → in_review (queue_for_review) → approved or " +
-			"rejected (people) → sent.",
+		Description: "The stored drafts, newest first: status, segment, how far the review is (decisions) and the sending (delivery). " +
+			"rejected lists what people rejected, with their note and reason, to write exactly those again: recipient (the wrong one), " +
+			"content (wrong or untrue), tone (or language), timing (not now), duplicate (asked already), other. A draft goes draft → " +
+			"in_review (queue_for_review) → approved or rejected (people) → sent.",
 		Input: schema.Object(
-			schema.Optional("limit", schema.Integer("How many to list.", schema.Range(1, maxList), schema.Default(defaultList))),
+			schema.Optional("limit", schema.Integer("", schema.Range(1, maxList), schema.Default(defaultList))),
 			schema.Optional("status", schema.String("Only drafts in this status.", schema.Enum(Statuses()...))),
+			schema.Optional("draftId", schema.String("", schema.Length(1, 0))),
+			schema.Optional("offset", schema.Integer("", schema.Min(0), schema.Default(0))),
 		),
 		Errors:   readErrors(),
 		Limits:   map[string]int64{"default_limit": defaultList, "max_limit": maxList},

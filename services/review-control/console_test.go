@@ -383,7 +383,7 @@ func TestDecideWithoutScript(t *testing.T) {
 			t.Errorf("a long note: %d", w.Code)
 		}
 		has(t, w.Body.String(), `<p class="error" role="alert" id="note-0-error">This must have at most 2000 characters, not 2001.</p>`,
-			`id="note-0" name="note"`, `aria-describedby="note-0-error" aria-invalid="true">xxxx`, `!id="note-error"`, "!notice wrong")
+			`id="note-0" name="note"`, `aria-describedby="note-0-error note-0-hint" aria-invalid="true">xxxx`, `!id="note-error"`, "!notice wrong")
 	}
 	for name, bad := range map[string]url.Values{
 		"nothing": {}, "no choice": {"target": {"0:" + o.shown(id, 0).Hash + ":0"}},

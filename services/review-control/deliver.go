@@ -35,9 +35,10 @@ type DeliveryStore interface {
 	// Turn gives a target's mail its place in the line of all mails, one each interval; it
 	// keeps those that are further away than near. It is false when there is nothing to send.
 	Turn(ctx context.Context, id ID, index int, now time.Time, interval, near time.Duration) (time.Time, bool, error)
-	// TakeSync returns a review whose changes authoring may not have heard of, with how many of its targets are rejected
-	// for which reason; changes that come later ask for another job. Synced keeps what authoring knows, Unsynced that it does not.
-	TakeSync(ctx context.Context, id ID) (Review, map[Reason]int, error)
+	// TakeSync returns a review whose changes authoring may not have heard of, with how many of its targets are rejected for
+	// which reason, and the last rejected, at most 50; changes that come later ask for another job. Synced keeps what
+	// authoring knows, Unsynced that it does not.
+	TakeSync(ctx context.Context, id ID) (Review, map[Reason]int, []Target, error)
 	Synced(ctx context.Context, id ID, version int64) error
 	Unsynced(ctx context.Context, id ID) error
 }
@@ -262,11 +263,11 @@ func (s *Service) Finish(ctx context.Context, id ID) (wait time.Duration, err er
 // What it tells is what holds when it runs, so it may run at any time, and twice.
 func (s *Service) Sync(ctx context.Context, id ID) error {
 	ctx = itself(ctx)
-	r, rejections, err := s.c.Store.TakeSync(ctx, id)
+	r, rejections, rejected, err := s.c.Store.TakeSync(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := s.tell(ctx, r, rejections); err != nil {
+	if err := s.tell(ctx, r, rejections, rejected); err != nil {
 		// The job that tries again stands for all changes until then.
 		return errors.Join(err, s.c.Store.Unsynced(context.WithoutCancel(ctx), id))
 	}
@@ -286,8 +287,8 @@ var steps = map[Status][]struct {
 }
 
 // tell tells the counts first: whoever reads a status there finds the counts that go with it.
-func (s *Service) tell(ctx context.Context, r Review, rejections map[Reason]int) error {
-	if err := s.c.Drafts.Progress(ctx, r, rejections); err != nil {
+func (s *Service) tell(ctx context.Context, r Review, rejections map[Reason]int, rejected []Target) error {
+	if err := s.c.Drafts.Progress(ctx, r, rejections, rejected); err != nil {
 		return err
 	}
 	if r.Status == InReview && r.Reopened == 0 {

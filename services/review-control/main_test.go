@@ -354,6 +354,18 @@ type draftRow struct {
 
 	targets    []targetRow
 	rejections map[string]int
+	rejected   []rejectedRow
+}
+
+// rejectedRow is a rejected target that authoring has heard of.
+type rejectedRow struct {
+	Index      int       `json:"index"`
+	ExternalID int64     `json:"external_id"`
+	ToEmail    string    `json:"to_email"`
+	Subject    string    `json:"subject"`
+	Reason     string    `json:"reason"`
+	Note       string    `json:"note"`
+	DecidedAt  time.Time `json:"decided_at"`
 }
 
 type recipientRow struct {
@@ -699,6 +711,7 @@ func (a *authoring) progress(_ context.Context, in struct {
 	Decisions  map[string]int `json:"decisions"`
 	Delivery   map[string]int `json:"delivery"`
 	Rejections map[string]int `json:"rejections"`
+	Rejected   []rejectedRow  `json:"rejected"`
 }) (map[string]any, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -714,11 +727,12 @@ func (a *authoring) progress(_ context.Context, in struct {
 	for _, n := range in.Rejections {
 		reasons += n
 	}
-	if reasons > in.Decisions["rejected"] {
+	if reasons > in.Decisions["rejected"] || len(in.Rejected) > in.Decisions["rejected"] || len(in.Rejected) > 50 {
 		return nil, fault.New(fault.Validation, "The reasons do not add up: %v", in)
 	}
 	if in.Version > d.ProgressVersion {
 		d.ProgressVersion, d.Decisions, d.Delivery, d.rejections = in.Version, in.Decisions, in.Delivery, in.Rejections
+		d.rejected = in.Rejected
 	}
 	return map[string]any{"draft_id": d.ID, "version": d.ProgressVersion, "decisions": d.Decisions, "delivery": d.Delivery,
 		"rejections": d.rejections}, nil

@@ -49,9 +49,9 @@ type Drafts interface {
 	// status that the draft is in as details.from, for a draft that is in none of From, and when
 	// newer counts than those of Version are known.
 	Transition(ctx context.Context, id ID, t Transition) error
-	// Progress tells the counts of a review, and how many of its targets are rejected for which reason, unless newer ones
-	// are known.
-	Progress(ctx context.Context, r Review, rejections map[Reason]int) error
+	// Progress tells the counts of a review, how many of its targets are rejected for which reason, and the last of these, unless
+	// newer ones are known.
+	Progress(ctx context.Context, r Review, rejections map[Reason]int, rejected []Target) error
 }
 
 // DraftQuery asks authoring for drafts.

@@ -244,6 +244,57 @@ func TestAuthoringHearsWhyMailsAreRejected(t *testing.T) {
 	}
 }
 
+// TestAuthoringHearsWhichMailsAreRejected as whoever writes them again needs it: whose they are, and the reviewer's words.
+func TestAuthoringHearsWhichMailsAreRejected(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.queued(4)
+	ctx := signedIn(t.Context(), ada)
+	judge := func(index int, note string, reason reviewcontrol.Reason) {
+		t.Helper()
+		j := reviewcontrol.Judgement{Choice: reviewcontrol.Reject, Note: note, Reason: reason}
+		if _, err := h.service.Decide(ctx, ada, id, h.shown(id, index), j); err != nil {
+			t.Fatal(err)
+		}
+		h.clock.Advance(time.Second)
+	}
+	heard := func() (list string) {
+		t.Helper()
+		if err := h.service.Sync(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range h.authoring.row(id).rejected {
+			target := h.target(id, r.Index)
+			if r.ExternalID != target.ExternalID || r.ToEmail != target.ToEmail || !r.DecidedAt.Equal(*target.Decision.At) ||
+				r.Subject != target.Inspection.Subject {
+				t.Errorf("authoring has heard %+v of %+v", r, target)
+			}
+			list += fmt.Sprintf("%d %s %q; ", r.Index, r.Reason, r.Note)
+		}
+		return list
+	}
+	if got := heard(); got != "" {
+		t.Error(got)
+	}
+	if err := h.service.Inspect(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	judge(2, "Mention the new line,\nnot the old one.", reviewcontrol.WrongContent)
+	judge(0, "", "")
+	if got := heard(); got != `0  ""; 2 content "Mention the new line,\nnot the old one."; ` {
+		t.Error(got)
+	}
+	if h.authoring.row(id).rejected[1].Subject == "" {
+		t.Error("the subject of what was looked through is not told")
+	}
+	if _, _, err := h.undo(ada, id, h.lastAction(id)); err != nil {
+		t.Fatal(err)
+	}
+	if got := heard(); got != `2 content "Mention the new line,\nnot the old one."; ` {
+		t.Errorf("after an undo %s", got)
+	}
+}
+
 func (h *house) lastAction(id reviewcontrol.ID) int {
 	h.t.Helper()
 	a, found, err := h.store.LastAction(h.t.Context(), id, ada.Email)

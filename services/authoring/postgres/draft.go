@@ -196,10 +196,13 @@ func (s *Store) SetProgress(ctx context.Context, id authoring.ID, p authoring.Pr
 		if now, changed, err = d.Count(p); err != nil || !changed {
 			return err
 		}
+		// The same rejected targets stay where they are stored: while mails leave, the other counts change alone.
 		_, err = tx.Exec(ctx, `UPDATE authoring.drafts SET progress_version = $2, pending = $3, approved = $4, rejected = $5,
-			sent = $6, failed = $7, suppressed = $8, rejections = coalesce($9::jsonb, '{}'), unknown = $10 WHERE id = $1`, int64(id), now.Version,
+			sent = $6, failed = $7, suppressed = $8, rejections = coalesce($9::jsonb, '{}'), unknown = $10,
+			rejected_targets = CASE WHEN rejected_targets = $11::jsonb THEN rejected_targets ELSE $11::jsonb END WHERE id = $1`,
+			int64(id), now.Version,
 			now.Decisions.Pending, now.Decisions.Approved, now.Decisions.Rejected, now.Delivery.Sent, now.Delivery.Failed,
-			now.Delivery.Suppressed, now.Rejections, now.Delivery.Unknown)
+			now.Delivery.Suppressed, now.Rejections, now.Delivery.Unknown, append([]authoring.RejectedTarget{}, now.Rejected...))
 		return err
 	})
 	return now, explain(err)

@@ -2,9 +2,8 @@ package postgres
 
 // The statements whose plans are tested.
 const (
-	ListSegments           = listSegments
-	ListSegmentsOfKind     = listSegmentsOfKind
 	OneDraft               = oneDraft
+	RejectedOf             = rejectedOf
 	SelectTargets          = selectTargets
 	OutsideSegmentOfOthers = outsideSegmentOfOthers
 	// OutsideSegmentOfPartners are those of a segment of partners.
@@ -13,6 +12,7 @@ const (
 
 // The statements of lists, as their filter makes them.
 var (
-	ListDrafts  = listDrafts
-	CountDrafts = countDrafts
+	ListSegments = listSegments
+	ListDrafts   = listDrafts
+	CountDrafts  = countDrafts
 )

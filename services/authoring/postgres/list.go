@@ -89,12 +89,21 @@ func listDrafts(f authoring.DraftFilter) (string, []any) {
 	if f.Others && len(f.Makers) > 0 {
 		where += ` AND NOT ` + s.makerCondition(f.Makers)
 	}
+	if f.ID != 0 {
+		where += ` AND d.id = ` + s.arg(int64(f.ID))
+	}
 	limit := s.arg(f.Limit)
 	page := func(condition string) string {
-		return `(SELECT d.* FROM authoring.drafts d WHERE ` + condition + where + ` ORDER BY ` + order + ` LIMIT ` + limit + `)`
+		from := `authoring.drafts d WHERE ` + condition + where
+		if f.Offset > 0 { // where the page begins is found in the index alone
+			from += ` AND d.id < (SELECT d.id FROM ` + from + ` ORDER BY d.id DESC OFFSET ` + s.arg(f.Offset-1) + ` LIMIT 1)`
+		}
+		return `(SELECT d.* FROM ` + from + ` ORDER BY ` + order + ` LIMIT ` + limit + `)`
 	}
-	parts := page("true")
-	if len(f.Statuses) > 0 {
+	var parts string
+	if len(f.Statuses) == 0 {
+		parts = page("true")
+	} else {
 		status := s.statusCondition(f.Statuses)
 		if ids, _, listed := ahead(f); len(ids) > 0 {
 			parts = page(status+` AND d.id <> ALL (`+s.arg(ids)+`::bigint[])`) + ` UNION ALL ` + page(`d.id = ANY (`+s.arg(listed)+`::bigint[])`)
@@ -136,6 +145,29 @@ func drafts(ctx context.Context, q postgres.Querier, f authoring.DraftFilter) ([
 		list[i] = row.draft()
 	}
 	return list, err
+}
+
+// rejectedOf reads what is kept of the rejected targets of drafts.
+const rejectedOf = `SELECT id, rejected_targets FROM authoring.drafts WHERE id = ANY ($1)`
+
+// Rejected returns what is kept of the rejected targets of drafts, the newest of each first.
+func (s *Store) Rejected(ctx context.Context, drafts []authoring.ID) (map[authoring.ID][]authoring.RejectedTarget, error) {
+	ids := make([]int64, len(drafts))
+	for i, id := range drafts {
+		ids[i] = int64(id)
+	}
+	of := make(map[authoring.ID][]authoring.RejectedTarget, len(drafts))
+	rows, err := s.pool.Query(ctx, rejectedOf, ids)
+	if err != nil {
+		return of, explain(err)
+	}
+	var id int64
+	var targets []authoring.RejectedTarget
+	_, err = pgx.ForEachRow(rows, []any{&id, &targets}, func() error {
+		of[authoring.ID(id)], targets = targets, nil
+		return nil
+	})
+	return of, explain(err)
 }
 
 // CountedDrafts is Drafts with the counts, both of one snapshot.

@@ -107,19 +107,28 @@ func (s *Store) Segment(ctx context.Context, id authoring.ID) (authoring.Segment
 	return row.segment(), explain(err)
 }
 
-// The newest segments, and those of one kind: each has an index of its own.
-const (
-	listSegments       = `SELECT ` + segmentColumns + ` FROM authoring.segments ORDER BY id DESC LIMIT $1`
-	listSegmentsOfKind = `SELECT ` + segmentColumns + ` FROM authoring.segments WHERE kind = $2 ORDER BY id DESC LIMIT $1`
-)
-
-// Segments returns the newest segments of a kind; "" is any.
-func (s *Store) Segments(ctx context.Context, kind authoring.Kind, limit int) ([]authoring.Segment, error) {
-	statement, args := listSegments, []any{limit}
-	if kind != "" {
-		statement, args = listSegmentsOfKind, append(args, string(kind))
+// listSegments is the query of a filter: the newest of all or of a kind, each in the order of an index. The place where a page with an
+// offset begins is found in the index alone.
+func listSegments(f authoring.SegmentFilter) (string, []any) {
+	var s statement
+	where := ` WHERE true`
+	if f.Kind != "" {
+		where += ` AND kind = ` + s.arg(string(f.Kind))
 	}
-	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[segmentRow], statement, args...)
+	page := ""
+	if f.ID != 0 {
+		page += ` AND id = ` + s.arg(int64(f.ID))
+	}
+	if f.Offset > 0 {
+		page += ` AND id < (SELECT id FROM authoring.segments` + where + page + ` ORDER BY id DESC OFFSET ` + s.arg(f.Offset-1) + ` LIMIT 1)`
+	}
+	return `SELECT ` + segmentColumns + ` FROM authoring.segments` + where + page + ` ORDER BY id DESC LIMIT ` + s.arg(f.Limit), s.args
+}
+
+// Segments returns the newest segments that the filter finds.
+func (s *Store) Segments(ctx context.Context, f authoring.SegmentFilter) ([]authoring.Segment, error) {
+	sql, args := listSegments(f)
+	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[segmentRow], sql, args...)
 	list := make([]authoring.Segment, len(rows))
 	for i, row := range rows {
 		list[i] = row.segment()

@@ -244,7 +244,16 @@ func TestPlans(t *testing.T) {
 		}
 		review := []authoring.Status{authoring.InReview}
 		for name, c := range map[string]plan{
-			"segments": {postgres.ListSegments, []any{20}}, "segments of a kind": {postgres.ListSegmentsOfKind, []any{20, "campaign"}},
+			"segments":           planned(postgres.ListSegments(authoring.SegmentFilter{Limit: 20})),
+			"segments of a kind": planned(postgres.ListSegments(authoring.SegmentFilter{Kind: authoring.Campaign, Limit: 20})),
+			"segments behind an offset": planned(
+				postgres.ListSegments(authoring.SegmentFilter{Kind: authoring.Campaign, Offset: 300, Limit: 20})),
+			"a segment of a list":     planned(postgres.ListSegments(authoring.SegmentFilter{ID: 77, Limit: 20})),
+			"a draft of a list":       planned(postgres.ListDrafts(authoring.DraftFilter{ID: 77, Statuses: review, Limit: 20})),
+			"drafts behind an offset": planned(postgres.ListDrafts(authoring.DraftFilter{Offset: 300, Limit: 20})),
+			"drafts of a status behind an offset": planned(
+				postgres.ListDrafts(authoring.DraftFilter{Statuses: review, Offset: 300, Limit: 20})),
+			"what is rejected":                  {postgres.RejectedOf, []any{[]int64{1, 77, 999}}},
 			"outside a segment":                 {postgres.OutsideSegmentOfPartners, []any{777, recipients}},
 			"outside a segment of campaigns":    {postgres.OutsideSegmentOfOthers, []any{800, recipients}},
 			"a draft":                           {postgres.OneDraft, []any{777}},
@@ -331,7 +340,7 @@ func TestStoreStops(t *testing.T) {
 	if _, _, err := s.StoredAnswer(t.Context(), key("k")); !fault.Is(err, fault.DB) {
 		t.Errorf("answered: %v", err)
 	}
-	if _, err := s.Segments(t.Context(), "", 20); !fault.Is(err, fault.DB) {
+	if _, err := s.Segments(t.Context(), authoring.SegmentFilter{Limit: 20}); !fault.Is(err, fault.DB) {
 		t.Errorf("list: %v", err)
 	}
 	if _, err := s.Transition(t.Context(), 1, authoring.Transition{}, authoring.Origin{}, time.Now()); !fault.Is(err, fault.DB) {

@@ -167,6 +167,17 @@ type (
 		Decisions  decisions                    `json:"decisions"`
 		Delivery   delivery                     `json:"delivery"`
 		Rejections map[reviewcontrol.Reason]int `json:"rejections"`
+		// Rejected is nothing to a release of authoring that keeps none.
+		Rejected []rejectedTarget `json:"rejected,omitempty"`
+	}
+	rejectedTarget struct {
+		Index      int                  `json:"index"`
+		ExternalID int64                `json:"external_id"`
+		ToEmail    string               `json:"to_email"`
+		Subject    string               `json:"subject"`
+		Reason     reviewcontrol.Reason `json:"reason"`
+		Note       string               `json:"note"`
+		DecidedAt  time.Time            `json:"decided_at"`
 	}
 	nothing struct{}
 )
@@ -346,12 +357,18 @@ func (d Drafts) Transition(ctx context.Context, id reviewcontrol.ID, t reviewcon
 }
 
 // Progress implements Drafts.
-func (d Drafts) Progress(ctx context.Context, r reviewcontrol.Review, rejections map[reviewcontrol.Reason]int) error {
+func (d Drafts) Progress(ctx context.Context, r reviewcontrol.Review, rejections map[reviewcontrol.Reason]int,
+	last []reviewcontrol.Target) error {
 	c := r.Counts
+	rejected := make([]rejectedTarget, len(last))
+	for i, t := range last {
+		rejected[i] = rejectedTarget{Index: t.Index, ExternalID: t.ExternalID, ToEmail: t.ToEmail, Subject: t.Inspection.Subject,
+			Reason: t.Decision.Reason, Note: t.Decision.Note, DecidedAt: *t.Decision.At}
+	}
 	_, err := progress.Call(ctx, d.client, progressRequest{
 		draftRequest: draftRequest{r.DraftID.String()}, Version: r.Version,
 		Decisions: decisions{c.Pending, c.Approved, c.Rejected}, Delivery: delivery{c.Sent, c.Failed, c.Suppressed, c.Unknown},
-		Rejections: rejections,
+		Rejections: rejections, Rejected: rejected,
 	})
 	return err
 }

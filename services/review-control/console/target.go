@@ -105,6 +105,7 @@ func (c card) ReasonText() string { return reasonText(c.Decision.Reason) }
 func (c card) NoteField() web.Field {
 	return web.Field{
 		ID: fmt.Sprintf("note-%d", c.Index), Name: "note", Label: "Note", Type: "textarea", Rows: 2, MaxLength: reviewcontrol.MaxNote,
+		Hint:  "Agents read the note of a rejection.",
 		Value: c.Refusal.Note, Error: c.Refusal.NoteProblem,
 	}
 }

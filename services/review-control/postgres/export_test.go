@@ -23,6 +23,7 @@ const (
 	Variants                 = variants
 	ForgetPresence           = forgetPresence
 	RejectionsOf             = rejectionsOf
+	NewestRejections         = newestRejections
 	Backlog                  = backlog
 	Unsynced                 = unsynced
 )

@@ -31,6 +31,9 @@ const (
 	// Of most drafts the rejected ones are few: the index has them.
 	rejectionsOf = `SELECT reason, count(*) FROM review_control.targets
 		WHERE draft_id = $1 AND choice = 'rejected' AND reason <> '' GROUP BY reason`
+	// The index has them in their order, however many are rejected.
+	newestRejections = `SELECT ` + targetColumns + ` FROM review_control.targets
+		WHERE draft_id = $1 AND choice = 'rejected' ORDER BY decided_at DESC, position LIMIT 50`
 
 	targetColumns = `position AS index, external_id, to_email, to_name, mailings, unsubscribe_token AS token,
 	choice, revision, decided_by, decided_at, note, reason, rendering_hash, action,
@@ -269,10 +272,10 @@ func missingOf(id reviewcontrol.ID, indexes []int, targets []reviewcontrol.Targe
 	return fmt.Errorf("draft %s: an index is asked for twice", id)
 }
 
-// TakeSync returns a review whose changes authoring may not have heard of, with how many of its targets are rejected
-// for which reason: both of one moment, as nobody decides while the review is locked.
+// TakeSync returns a review whose changes authoring may not have heard of, with which of its targets are rejected
+// for which reason: all of one moment, as nobody decides while the review is locked.
 func (s *Store) TakeSync(ctx context.Context, id reviewcontrol.ID) (
-	r reviewcontrol.Review, rejections map[reviewcontrol.Reason]int, err error) {
+	r reviewcontrol.Review, rejections map[reviewcontrol.Reason]int, rejected []reviewcontrol.Target, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		if r, err = someReview(ctx, tx, id, takeSync); err != nil {
 			return err
@@ -288,9 +291,13 @@ func (s *Store) TakeSync(ctx context.Context, id reviewcontrol.ID) (
 			rejections[reason] = n
 			return nil
 		})
+		if err != nil || r.Counts.Rejected == 0 {
+			return err
+		}
+		rejected, err = targets(ctx, tx, newestRejections, int64(id))
 		return err
 	})
-	return r, rejections, err
+	return r, rejections, rejected, err
 }
 
 // Synced keeps what authoring knows.

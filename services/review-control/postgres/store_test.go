@@ -246,6 +246,7 @@ func TestPlans(t *testing.T) {
 			"who made what is open": {postgres.OpenMakers, nil}, "news for a list": {postgres.AheadOf, []any{100}},
 			"flags of a list":                  {postgres.FlaggedOf, []any{[]int64{1, 2, 3, 77}}},
 			"why mails are rejected":           {postgres.RejectionsOf, []any{2}},
+			"what was rejected last":           {postgres.NewestRejections, []any{2}},
 			"who is there":                     {postgres.PresentAt, []any{[]int64{1, 2, 3, 77}, time.Now(), "a@b.example"}},
 			"who was there":                    {postgres.ForgetPresence, []any{time.Now().Add(-time.Hour)}},
 			"the backlog":                      {postgres.Backlog, []any{time.Now().Add(time.Minute)}},

@@ -109,10 +109,11 @@ func TestAServiceThatHangsIsFoundOut(t *testing.T) {
 }
 
 // TestRedisIsAConvenience stops and hangs Redis: every call is answered in time, and the
-// limits hold.
+// limits hold: a key has its burst in Redis once, and once in a replica that Redis does not answer in time.
 func TestRedisIsAConvenience(t *testing.T) {
 	s := start(t, options{})
 	limited := s.issue("--scopes", "query", "--user-per-minute", "1", "--user-burst", "5").Key
+	began, allowed := time.Now(), 0
 	check := func(when string) {
 		t.Helper()
 		for range 10 {
@@ -122,14 +123,13 @@ func TestRedisIsAConvenience(t *testing.T) {
 				}
 			})
 		}
-		refused := 0
 		for range 12 {
-			if r := s.call("list_categories", "{}", "Authorization", "Bearer "+limited); r.Error.Code == "E_RATE_LIMIT" {
-				refused++
+			if r := s.call("list_categories", "{}", "Authorization", "Bearer "+limited); r.Error.Code != "E_RATE_LIMIT" {
+				allowed++
 			}
 		}
-		if refused < 7 {
-			t.Errorf("%s: %d of 12 calls refused, at least 7 must be", when, refused)
+		if most := 2 * (5 + int(time.Since(began).Minutes())); allowed > most {
+			t.Errorf("%s: %d calls were let through, and %d may be", when, allowed, most)
 		}
 	}
 	check("with Redis")

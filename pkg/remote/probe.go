@@ -14,6 +14,9 @@ import (
 
 const (
 	probeEvery = 250 * time.Millisecond
+	// idleEvery is for an instance that answered and that nobody has called since: half of the second for which one that
+	// is about to stop says so (HUB_DRAIN_DELAY).
+	idleEvery = 500 * time.Millisecond
 	// probeMisses is how many probes in a row have to fail: a busy machine makes a process miss
 	// two, and what is taken for down loses its calls in flight.
 	probeMisses = 3
@@ -31,6 +34,8 @@ type probe struct {
 
 	// leaving tells that the instance said, when it last answered, that it is about to stop.
 	leaving atomic.Bool
+	// called tells that a call began since the last probe.
+	called atomic.Bool
 
 	mu     sync.Mutex
 	misses int
@@ -50,18 +55,24 @@ func (p *probe) Close() error {
 
 // run asks until ctx ends and tells each answer to heard.
 func (p *probe) run(ctx context.Context, heard func(error)) {
-	tick := time.NewTicker(probeEvery)
-	defer tick.Stop()
+	next := time.NewTimer(0)
+	defer next.Stop()
 	for {
+		select {
+		case <-next.C:
+		case <-ctx.Done():
+			return
+		}
+		began := time.Now()
 		err := p.check(ctx)
 		// A refused connection is no sign of a hung process: the next call finds that out at once by itself.
 		p.record(!isTimeout(err))
 		heard(err)
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
+		every := probeEvery
+		if called := p.called.Swap(false); err == nil && !called {
+			every = idleEvery
 		}
+		next.Reset(time.Until(began.Add(every)))
 	}
 }
 
@@ -117,6 +128,7 @@ func (p *probe) while(ctx context.Context) (_ context.Context, release func()) {
 	p.mu.Lock()
 	p.calls[&cancel] = struct{}{}
 	p.mu.Unlock()
+	p.called.Store(true)
 	return ctx, func() {
 		p.mu.Lock()
 		delete(p.calls, &cancel)

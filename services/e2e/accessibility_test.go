@@ -25,7 +25,7 @@ func TestAccessibility(t *testing.T) {
 		return nil
 	}
 	var broken string
-	s := start(t, options{released: true,
+	s := start(t, options{
 		env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_SEND_RETRY=10m", "HUB_SEND_WORKERS=1"},
 		smtp: localserver.SMTPHooks{
 			Rcpt: func(address string) error { broken = address; return outcome(address) },

@@ -29,7 +29,7 @@ func (p *page) shownOnce(label string) string {
 func TestAdministration(t *testing.T) {
 	t.Parallel()
 	installAxe(t)
-	s := start(t, options{released: true})
+	s := start(t, options{})
 	ada := s.person("Ada Lovelace", "admin")
 	p := s.signedIn(t, ada, "/admin/keys")
 	const password = "correct horse battery staple"
@@ -322,7 +322,7 @@ func (s *suite) keepsNone(t *testing.T, session credential, secrets map[string]s
 // requests were good ones.
 func TestOnlyAdministratorsAdminister(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true, env: []string{"HUB_FAILED_AUTH_PER_MINUTE=6000000", "HUB_FAILED_AUTH_BURST=1000000"}})
+	s := start(t, options{env: []string{"HUB_FAILED_AUTH_PER_MINUTE=6000000", "HUB_FAILED_AUTH_BURST=1000000"}})
 	ada, bob, nobody := s.person("Ada Lovelace", "admin", "reviewer"), s.person("Bob", "reviewer"), s.person("Nobody")
 	key := s.issue("--scopes", "query")
 	s.run("auth", s.env["auth"], "app", "put", "shop", "--name", "The shop")

@@ -97,7 +97,7 @@ func (s *suite) answersToItsNamesAlone(t *testing.T) {
 func TestAnonymousCallersFillNothing(t *testing.T) {
 	t.Parallel()
 	// The limit that they fill is empty again within half a minute.
-	s := start(t, options{released: true, env: []string{"HUB_FAILED_AUTH_PER_MINUTE=600"}})
+	s := start(t, options{env: []string{"HUB_FAILED_AUTH_PER_MINUTE=600"}})
 	ada := s.person("Ada Lovelace", "reviewer")
 	s.answersToItsNamesAlone(t)
 	random := func(n int) string {

@@ -78,7 +78,7 @@ func serviceJWT(secret, kid string, claims map[string]any) string {
 // TestAppsAtTwoGateways: the token of an app is good once, wherever it is used; what is taken from the app holds at the
 // next call, at both gateways; and what a provider sends arrives as it was sent.
 func TestAppsAtTwoGateways(t *testing.T) {
-	s := start(t, options{gateways: 2, without: []string{"payments"}})
+	s := start(t, options{raced: true, gateways: 2, without: []string{"payments"}})
 	port, err := localserver.FreePort()
 	if err != nil {
 		t.Fatal(err)

@@ -257,7 +257,7 @@ func (s *suite) state(t *testing.T, schemas ...string) map[string]string {
 // a person.
 func TestNoAgentCredentialDecides(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true, env: []string{"HUB_FAILED_AUTH_PER_MINUTE=6000000", "HUB_FAILED_AUTH_BURST=1000000"}})
+	s := start(t, options{env: []string{"HUB_FAILED_AUTH_PER_MINUTE=6000000", "HUB_FAILED_AUTH_BURST=1000000"}})
 	reviewer := s.person("Ada Lovelace", "reviewer", "admin")
 	draft := s.queued(t, s.draft(t, draftOptions{targets: 3}))
 	s.draft(t, draftOptions{targets: 2}) // one that nobody has queued

@@ -13,7 +13,7 @@ import (
 // one below and one above it, wrong types, missing and unknown properties.
 func TestEveryBoundOfEveryTool(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true})
+	s := start(t, options{})
 	for _, m := range manifests(t) {
 		for _, spec := range m.Tools {
 			t.Run(spec.Name, func(t *testing.T) {

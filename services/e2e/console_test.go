@@ -98,7 +98,7 @@ func (p *page) signIn(email, password string) {
 
 func TestConsole(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true})
+	s := start(t, options{})
 	ada := s.person("Ada Lovelace", "reviewer")
 	bob := s.person("Bob", "admin")
 	nobody := s.person("Nobody")

@@ -251,7 +251,7 @@ func (s *suite) pool(t *testing.T, name string) int {
 // hold, they write, people are invited, and a release migrates. With HUB_TEST_ALL each role does so by itself, too.
 func TestNoRoleHoldsOthersUp(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{})
+	s := start(t, options{raced: true})
 	for _, service := range house {
 		if got := s.pool(t, service.Name); got != service.Pool {
 			t.Errorf("%s may have %d connections, and its role has room for %d", service.Name, got, service.Pool)

@@ -177,7 +177,7 @@ var elsewhere = regexp.MustCompile(`^(meta|base|form|href|link|css-overlay|ping|
 // TestHostileContent looks at each vector in a browser, as a reviewer does.
 func TestHostileContent(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
+	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
 	ada := s.person("Ada Lovelace", "reviewer", "admin")
 	list := some(vectors(t))
 	drafts := s.hostileDrafts(t, list)

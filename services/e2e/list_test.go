@@ -12,7 +12,7 @@ import (
 // mouse, keys and without scripts; and who else is at a draft.
 func TestList(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
+	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
 	ada, grace := s.person("Ada Lovelace", "reviewer"), s.person("Grace Hopper", "reviewer")
 	first := s.queued(t, s.draft(t, draftOptions{name: "Autumn launch", targets: 2, madeUp: true}))
 	second := s.queued(t, s.draft(t, draftOptions{name: "봄 신상품 안내", targets: 1, madeUp: true}))

@@ -10,7 +10,7 @@ import (
 // member of a role of PostgreSQL's own such as pg_read_all_stats. Every service migrates, starts and writes there.
 func TestManagedPostgres(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true, managed: true})
+	s := start(t, options{managed: true})
 	s.goOn(t, "nobody's rights")
 	conn := hubtest.Pool(t, s.store.SuperuserURL)
 	for what, sql := range map[string]string{

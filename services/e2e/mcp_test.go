@@ -101,7 +101,7 @@ func (p *stdio) call(t *testing.T, message string) (a mcpAnswer) {
 // take turns; a write is done once, whichever transport repeats it, bin/hub among them.
 func TestMCP(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{gateways: 2, env: []string{"HUB_FAILED_AUTH_PER_MINUTE=6000000", "HUB_FAILED_AUTH_BURST=1000000"}})
+	s := start(t, options{raced: true, gateways: 2, env: []string{"HUB_FAILED_AUTH_PER_MINUTE=6000000", "HUB_FAILED_AUTH_BURST=1000000"}})
 	urls := []string{s.url, "http://" + s.addr["gateway-2"]}
 	r, err := s.send(t.Context(), s.url, http.MethodGet, "/api/tools", "")
 	var catalog struct {

@@ -136,7 +136,7 @@ func (s *suite) weekly(t testing.TB, title string) section {
 // written by many at once; menus put in order.
 func TestMenus(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true})
+	s := start(t, options{})
 	ada, rev := s.person("Ada Lovelace", "reviewer", "admin"), s.person("Rev Iewer", "reviewer")
 
 	s.write(t, "create_menu_group", section{"name": "Reports", "slug": "reports", "icon": "📊", "position": 5})

@@ -47,7 +47,7 @@ func (s *suite) past(t *testing.T) {
 func TestOverview(t *testing.T) {
 	t.Parallel()
 	installAxe(t)
-	s := start(t, options{released: true})
+	s := start(t, options{})
 	s.past(t)
 	root, reviewer := s.person("Grace Hopper", "admin"), s.person("Ada Lovelace", "reviewer")
 	s.call("execute_read_sql", map[string]any{"sql": "SELECT 1 AS the_answer"})

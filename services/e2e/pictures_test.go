@@ -19,7 +19,7 @@ func TestPictures(t *testing.T) {
 	if !*takePictures {
 		t.Skip("it changes files of the repository; -pictures takes them")
 	}
-	s := start(t, options{released: true})
+	s := start(t, options{})
 	brands := map[string]string{}
 	for _, c := range s.contacts(t, 12) {
 		var brand struct {

@@ -31,7 +31,7 @@ func (h *held) answer(index int, policy, document string) {
 // window away. Both of its bounds hold alone: the sandbox of the frame, and the policy of the answer.
 func TestNothingRunsInAPreview(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
+	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
 	ada := s.person("Ada Lovelace", "reviewer")
 	id := s.queued(t, s.draft(t, draftOptions{targets: 1, madeUp: true}))
 	path := "/drafts/" + id + "/targets/0"
@@ -125,7 +125,7 @@ func TestNothingRunsInAPreview(t *testing.T) {
 // TestThePreviewIsAsHighAsItsMail: the page measures it, so that all of a mail is in it without a bar to scroll by.
 func TestThePreviewIsAsHighAsItsMail(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
+	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
 	ada := s.person("Ada Lovelace", "reviewer")
 	bodies := []string{
 		"<p>Short.</p>",

@@ -375,7 +375,7 @@ func asMap[T any](list []T) map[int]T {
 // HTML that the mail server got, and the same to the eye.
 func TestShownIsSent(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
+	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
 	ada := s.person("Ada Lovelace", "reviewer")
 	list := mailBodies(t)
 	list = some(slices.DeleteFunc(list, func(v vector) bool { return len(v.name)%4 != 0 && !strings.HasPrefix(v.name, "usual") }))

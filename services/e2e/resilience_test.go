@@ -37,7 +37,7 @@ func TestAServiceThatDiesCostsLittle(t *testing.T) {
 }
 
 func TestKillUnderLoad(t *testing.T) {
-	s := start(t, options{})
+	s := start(t, options{raced: true})
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	var mu sync.Mutex

@@ -17,7 +17,7 @@ import (
 // TestReview is what people do, and do wrong, at the page of a draft.
 func TestReview(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true})
+	s := start(t, options{})
 	ada, bob := s.person("Ada Lovelace", "reviewer", "admin"), s.person("Bob Babbage", "reviewer")
 	open := func(t *testing.T, u person, o draftOptions) (*page, string) {
 		t.Helper()

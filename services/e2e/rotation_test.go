@@ -91,7 +91,7 @@ func part(text, before, after string) string {
 var shownTarget = regexp.MustCompile(`name="target" value="([^"]+)"`)
 
 // breath is how long who reads waits before the next call: the load is there all the time, and leaves the machine to the others.
-const breath = 20 * time.Millisecond
+const breath = 100 * time.Millisecond
 
 // run works until ctx ends, and finishes what it has begun.
 func (l *load) run(ctx context.Context, session credential, segment string, to contact) {

@@ -34,7 +34,7 @@ type shop struct {
 // newShop starts the suite, and seeds it as the local stack is.
 func newShop(t *testing.T, gateways int) *shop {
 	t.Helper()
-	return newShopWith(t, options{gateways: gateways})
+	return newShopWith(t, options{raced: true, gateways: gateways})
 }
 
 func newShopWith(t *testing.T, o options) *shop {

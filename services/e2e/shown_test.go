@@ -150,7 +150,7 @@ func (p *page) scrollMail(part float64) {
 // TestShownMeansShown: Approve shown takes what a reviewer had before their eyes, and no more.
 func TestShownMeansShown(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
+	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
 	ada := s.person("Ada Lovelace", "reviewer")
 	draft := func(t *testing.T, targets int, each func(i int, target map[string]any)) string {
 		t.Helper()

@@ -106,9 +106,9 @@ type options struct {
 	twice string
 	// without leaves services out, for a test that puts one of its own into their place.
 	without []string
-	// released has the suite run the programs as they are released, without the race detector, which takes half of the time of all
-	// tests: what a page shows is no matter of races, nor is what thousands of calls are answered, one after the other.
-	released bool
+	// raced has the suite run programs with the race detector, where much happens at once; elsewhere they are those of a release,
+	// which take a third of the time.
+	raced bool
 	// shop starts a simulated payment provider and the receiver of an app (newShop).
 	shop *shop
 	// postgres is a server of the test's own.
@@ -157,9 +157,9 @@ func (l *logs) String() string {
 
 func start(t testing.TB, o options) *suite {
 	t.Helper()
-	built := &checked
-	if o.released {
-		built = &asReleased
+	built := &asReleased
+	if o.raced {
+		built = &checked
 	}
 	s := &suite{
 		t:        t,

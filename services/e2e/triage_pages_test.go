@@ -98,7 +98,7 @@ func (p *page) tap(x, y float64) {
 // TestTriage is how fast a person gets through a draft, and that haste decides nothing unread.
 func TestTriage(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_SEND_DELAY=2m"}})
+	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_SEND_DELAY=2m"}})
 	ada, bob := s.person("Ada Lovelace", "reviewer"), s.person("Bob Babbage", "reviewer")
 	for _, window := range []struct {
 		name  string

@@ -189,7 +189,7 @@ func dealt(list []callertest.Forgery, operation int) (fifth []callertest.Forgery
 // shown: what gets in is what the operation names, and nothing else.
 func TestEachOperationTakesWhomItNames(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true})
+	s := start(t, options{})
 	all := operations(t)
 	before := s.state(t, "auth")
 	requests := 0

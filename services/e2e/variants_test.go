@@ -21,7 +21,7 @@ func (p *page) inView() {
 // TestVariants: a variant is approved as one, once its mail and every row of its table were in view.
 func TestVariants(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_SEND_DELAY=2m"}})
+	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_SEND_DELAY=2m"}})
 	ada := s.person("Ada Lovelace", "reviewer")
 	installAxe(t)
 	draft := func(t *testing.T) string {

@@ -35,7 +35,7 @@ func unsubscribeLink(m localserver.Mail) string {
 // and each approved mail once. Its store is behind a pooler in transaction mode.
 func TestWorkflow(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{pooled: true})
+	s := start(t, options{raced: true, pooled: true})
 	ada := s.person("Ada Lovelace", "reviewer", "admin")
 	contacts := s.contacts(t, 7)
 	id := s.draft(t, draftOptions{

@@ -17,7 +17,9 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
+	"hub.internal/services/query/known"
 	"hub.internal/services/query/sqlguard"
+	"hub.internal/services/query/sqlguard/advice"
 )
 
 // Source is the marketplace's database. Its errors are faults: E_DB, E_DB_TIMEOUT,
@@ -40,6 +42,8 @@ type Source interface {
 	SearchBrands(context.Context, BrandFilter) ([]BrandMatch, error)
 	// Codes are the distinct values of a column of a CRM table that holds few, in order; at most 200.
 	Codes(ctx context.Context, table, column string) ([]string, error)
+	// Catalog is what there is of tables, columns and time zones, for messages about statements.
+	Catalog(context.Context) (*advice.Catalog, error)
 	// Facts are what the rows of a base table say; of one with no shape, its foreign keys alone.
 	Facts(ctx context.Context, table string, shape TableShape) (TableFacts, error)
 	// Brand is a profile; nil when there is none of that id.
@@ -81,8 +85,9 @@ type Service struct {
 	Config
 	categories *categories
 	statements *statements
-	codes      *known[[]string]
-	facts      *known[TableFacts]
+	codes      *known.Values[[]string]
+	facts      *known.Values[TableFacts]
+	catalog    *known.Values[*advice.Catalog]
 }
 
 // New returns a service. It touches no database.
@@ -96,8 +101,10 @@ func New(c Config) *Service {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Service{Config: c, categories: newCategories(c.Source, c.Now), statements: newStatements(c),
-		codes: newKnown[[]string](c.Now), facts: newKnown[TableFacts](c.Now)}
+	s := &Service{Config: c, categories: newCategories(c.Source, c.Now), statements: newStatements(c),
+		codes: known.New[[]string](c.Now), facts: known.New[TableFacts](c.Now), catalog: known.New[*advice.Catalog](c.Now)}
+	s.statements.noticed = s.noticed
+	return s
 }
 
 // DescribeSchema lists the CRM tables, or describes one table of any kind.

@@ -41,14 +41,14 @@ type reading struct {
 	lexer.Tokens
 	catalog *Catalog
 	scopes  []scope
-	columns map[int]found
+	columns []found           // by token
 	joins   map[[3]int]string // what repeats has found
 }
 
 // found is what column has found.
 type found struct {
 	reference
-	known bool
+	known, asked bool
 }
 
 // read finds the SELECTs of a statement; false of any other.
@@ -65,7 +65,7 @@ func (c *Catalog) read(text string) (r *reading, isSelect bool) {
 		return nil, false
 	}
 	t.MarkLists()
-	r = &reading{Tokens: t, catalog: c, columns: map[int]found{}, joins: map[[3]int]string{}}
+	r = &reading{Tokens: t, catalog: c, columns: make([]found, len(t)), joins: map[[3]int]string{}}
 	made := map[string]bool{}
 	for i := range t {
 		if t[i].Defines != "" {
@@ -195,16 +195,19 @@ func (r *reading) written(i int, c reference) string {
 
 // column is what the name at i stands for, where that is sure; known says whether its table is in the catalog.
 func (r *reading) column(i int) (c reference, known bool) {
-	f, asked := r.columns[i]
-	if !asked {
+	if r.Name(i) == "" {
+		return c, false
+	}
+	f := &r.columns[i]
+	if !f.asked {
 		f.reference, f.known = r.lookUp(i)
-		r.columns[i] = f
+		f.asked = true
 	}
 	return f.reference, f.known
 }
 
 func (r *reading) lookUp(i int) (c reference, known bool) {
-	if r.Name(i) == "" || isOneOf(r.Key(i-1), ".|AS") || i > 0 && r.Tokens[i-1].Text == "@" {
+	if isOneOf(r.Key(i-1), ".|AS") || i > 0 && r.Tokens[i-1].Text == "@" {
 		return c, false
 	}
 	alias, at := "", i
@@ -245,14 +248,18 @@ func (r *reading) of(a lexer.Argument) (reference, bool) {
 	return c, known && c.end == a.To
 }
 
+// Words and marks between which a value stands.
+var (
+	beforeValue = lexer.WordSet(`WHERE AND OR XOR ON HAVING WHEN THEN ELSE CASE SELECT DISTINCT , ( NOT BY IF`)
+	behindValue = lexer.WordSet(`AND OR XOR THEN ELSE END WHEN AS ON JOIN LEFT RIGHT INNER CROSS NATURAL STRAIGHT_JOIN ASC DESC ,`)
+)
+
 // beginsValue reports whether nothing stands before i that could be part of a value there.
-func (r *reading) beginsValue(i int) bool {
-	return i == 0 || isOneOf(r.Key(i-1), "WHERE|AND|OR|XOR|ON|HAVING|WHEN|THEN|ELSE|CASE|SELECT|DISTINCT|,|(|NOT|BY|IF")
-}
+func (r *reading) beginsValue(i int) bool { return i == 0 || beforeValue[r.Key(i-1)] }
 
 // endsValueAt reports whether nothing stands at i that could be part of a value before.
 func (r *reading) endsValueAt(i int) bool {
-	return ends(r.Tokens, i) || isOneOf(r.Key(i), "XOR|ELSE|END|WHEN|AS|ON|JOIN|LEFT|RIGHT|INNER|CROSS|NATURAL|STRAIGHT_JOIN|ASC|DESC")
+	return i >= len(r.Tokens) || behindValue[r.Key(i)] || endsFrom[r.Key(i)]
 }
 
 // operator is the comparison at i, "" for none, and where it ends.

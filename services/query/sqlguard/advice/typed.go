@@ -161,6 +161,9 @@ func lastDayMessage(name string) string {
 // dateValue is behind the date at i: a column, a function that answers one, or the least, greatest or neighbouring of a column's.
 // plain says that the text alone tells so, which is told elsewhere.
 func (r *reading) dateValue(i int) (end int, plain bool) {
+	if r.Name(i) == "" {
+		return 0, false
+	}
 	if end := dateEnd(r.Tokens, i); end > 0 {
 		return end, true
 	}

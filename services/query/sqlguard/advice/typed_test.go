@@ -260,6 +260,15 @@ func TestCatalogIsQuick(t *testing.T) {
 	}
 }
 
+// BenchmarkCatalog looks through the right statements, one after another.
+func BenchmarkCatalog(b *testing.B) {
+	catalog, all := marketplace(b), right(b)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		catalog.Notices(all[i%len(all)])
+	}
+}
+
 // FuzzCatalog: no text brings down who looks for what may be meant.
 func FuzzCatalog(f *testing.F) {
 	for _, text := range []string{`SELECT * FROM campaign c LEFT JOIN`, `SELECT a FROM (SELECT`, `SELECT SUM(`, `SELECT created_at BETWEEN 'a`,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +29,8 @@ func (unrecorded) Record(context.Context, query.SQLRecord) error { return nil }
 // asked is execute_read_sql on a source of the test's own.
 type asked struct {
 	*query.Service
-	admin *sql.DB
+	admin  *sql.DB
+	source *mysql.Source
 }
 
 func newAsked(t testing.TB, adminDSN, readerDSN string) *asked {
@@ -45,7 +47,7 @@ func newAsked(t testing.TB, adminDSN, readerDSN string) *asked {
 	t.Cleanup(func() { source.Close() })
 	reader := statements.NewReader(source.Server, statements.ReaderOptions{})
 	t.Cleanup(func() { reader.Close() })
-	return &asked{query.New(query.Config{Source: source, Reader: reader, Audit: unrecorded{}}), admin}
+	return &asked{query.New(query.Config{Source: source, Reader: reader, Audit: unrecorded{}}), admin, source}
 }
 
 func (a *asked) exec(t testing.TB, statements ...string) {
@@ -155,23 +157,32 @@ func TestCatalogIsReadOnceAMinute(t *testing.T) {
 func TestFreshestIsNotInTheFuture(t *testing.T) {
 	hubtest.SourceServers(t, func(t *testing.T, on *localserver.SourceServer) {
 		adminDSN, readerDSN := hubtest.SourceDBOn(t, on)
-		admin, err := sql.Open("mysql", adminDSN)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer admin.Close()
-		if _, err := admin.Exec(`INSERT INTO brand VALUES (1, 1, 'a', '', 1, 'KR', NULL, '2026-01-31 09:00:00'), ` +
-			`(2, 1, 'b', '', 1, 'KR', NULL, '2999-01-31 09:00:00')`); err != nil {
-			t.Fatal(err)
-		}
-		source, err := mysql.Open(readerDSN, server.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer source.Close()
-		facts, err := source.Facts(t.Context(), "brand", query.TableShape{Key: "brand_id", Date: "created_at"})
+		a := newAsked(t, adminDSN, readerDSN)
+		a.exec(t, `INSERT INTO brand VALUES (1, 1, 'a', '', 1, 'KR', NULL, '2026-01-31 09:00:00'), `+
+			`(2, 1, 'b', '', 1, 'KR', NULL, '2999-01-31 09:00:00')`)
+		facts, err := a.source.Facts(t.Context(), "brand", query.TableShape{Key: "brand_id", Date: "created_at"})
 		if want := "{created_at 2026-01-31T09:00:00 1}"; err != nil || facts.Freshest == nil || fmt.Sprint(*facts.Freshest) != want {
 			t.Errorf("%v, %v, want %s", facts.Freshest, err, want)
+		}
+	})
+}
+
+// TestBrandsLike: blanks and forms of a company do not keep a brand from being found by any of its three names.
+func TestBrandsLike(t *testing.T) {
+	hubtest.SourceServers(t, func(t *testing.T, on *localserver.SourceServer) {
+		adminDSN, readerDSN := hubtest.SourceDBOn(t, on)
+		a := newAsked(t, adminDSN, readerDSN)
+		a.exec(t, `INSERT INTO partner VALUES (1, '㈜이음솜 코퍼레이션', NULL, 'KR', '2026-01-31'), (2, '라온 주식회사', NULL, 'KR', '2026-01-31')`,
+			`INSERT INTO brand VALUES (1, 1, '라온담에센셜', '김 하늘', 1, 'KR', NULL, '2026-01-31'), (2, 2, '바다 나무', '', 1, 'KR', NULL, '2026-01-31'), `+
+				`(3, 9, '100% Soap', '', 1, 'KR', NULL, '2026-01-31')`)
+		for plain, want := range map[string][]string{"라온담": {"brand 1 (라온담에센셜, of ㈜이음솜 코퍼레이션)"},
+			"이음솜코퍼레이션": {"brand 1 (라온담에센셜, of ㈜이음솜 코퍼레이션)"}, "김하늘": {"brand 1 (라온담에센셜, of ㈜이음솜 코퍼레이션)"},
+			"라온": {"brand 1 (라온담에센셜, of ㈜이음솜 코퍼레이션)", "brand 2 (바다 나무, of 라온 주식회사)"}, "바다나무": {"brand 2 (바다 나무, of 라온 주식회사)"},
+			"100%soap": {"brand 3 (100% Soap, of no partner)"}, "nothing": nil} {
+			got, err := a.source.BrandsLike(t.Context(), plain)
+			if slices.Sort(got); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s: %q, %v, want %q", plain, got, err, want)
+			}
 		}
 	})
 }

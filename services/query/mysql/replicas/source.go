@@ -78,6 +78,11 @@ func (s *Set) SearchBrands(ctx context.Context, f query.BrandFilter) ([]query.Br
 	})
 }
 
+// BrandsLike implements query.Source.
+func (s *Set) BrandsLike(ctx context.Context, plain string) ([]string, error) {
+	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) ([]string, error) { return from.BrandsLike(ctx, plain) })
+}
+
 // Codes implements query.Source.
 func (s *Set) Codes(ctx context.Context, table, column string) ([]string, error) {
 	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) ([]string, error) { return from.Codes(ctx, table, column) })

@@ -173,8 +173,8 @@ func (s *Service) nothing(ctx context.Context, c advice.Comparison) *tool.Warnin
 	if err != nil || !c.Since.After(newest) {
 		return nil
 	}
-	return &tool.Warning{Rule: "sql.stale", Message: fmt.Sprintf("the newest %s up to now is of %s (%s), and the statement looks from %s on: the "+
-		"source has nothing of that time, which does not say that nothing happened", c.Table, facts.Freshest.At, c.Column,
+	return &tool.Warning{Rule: "sql.stale", Message: fmt.Sprintf("the newest %s up to now is of %s (%s), and the statement looks from %s on: "+
+		"the source has nothing of that time, which does not say that nothing happened", c.Table, facts.Freshest.At, c.Column,
 		c.Since.Format("2006-01-02T15:04:05"))}
 }
 

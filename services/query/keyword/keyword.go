@@ -25,8 +25,8 @@ func Plain(keyword string) string {
 // Nothing warns of an empty page. Named are things that have the plain keyword, such as `brand "A" (12)`, Most and one more of them.
 func Nothing(keyword string, offset int64, named []string) (list []tool.Warning) {
 	if offset > 0 {
-		return []tool.Warning{{Rule: "offset", Message: fmt.Sprintf("nothing is at offset %d or behind it: read from offset 0 on, while has_more "+
-			"is true", offset)}}
+		return []tool.Warning{{Rule: "offset", Message: fmt.Sprintf("nothing is at offset %d or behind it: read from offset 0 on, while "+
+			"has_more is true", offset)}}
 	}
 	if strings.ContainsAny(keyword, "%*") {
 		list = append(list, tool.Warning{Rule: "keyword", Message: fmt.Sprintf("the keyword is part of a text, and %% and * are characters like "+
@@ -39,7 +39,7 @@ func Nothing(keyword string, offset int64, named []string) (list []tool.Warning)
 	if len(named) > Most {
 		named, more = named[:Most], " and more"
 	}
-	return append(list, tool.Warning{Rule: "keyword", Message: fmt.Sprintf("the keyword is looked for, as it is written, in the brand's president "+
-		"and the partner's name alone, and with the other filters; without them, blanks and forms such as (주) it is also in %s%s",
+	return append(list, tool.Warning{Rule: "keyword", Message: fmt.Sprintf("the keyword is looked for, as it is written, in the brand's "+
+		"president and the partner's name alone, and with the other filters; without them, blanks and forms such as (주) it is also in %s%s",
 		strings.Join(named, ", "), more)})
 }

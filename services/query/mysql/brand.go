@@ -215,7 +215,8 @@ func loose(column string) string {
 func (s *Source) BrandsLike(ctx context.Context, plain string) (named []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, likeLimit)
 	defer cancel()
-	statement := `SELECT b.brand_id, b.brand_name, COALESCE(p.name, 'no partner') FROM brand b LEFT JOIN partner p ON p.partner_id = b.partner_id
+	statement := `SELECT b.brand_id, b.brand_name, COALESCE(p.name, 'no partner')
+FROM brand b LEFT JOIN partner p ON p.partner_id = b.partner_id
 WHERE ` + loose("b.brand_name") + like + ` OR ` + loose("b.president") + like + ` OR ` + loose("p.name") + like + ` LIMIT ?`
 	pattern := contains(plain)
 	err = s.Query(ctx, statement, []any{pattern, pattern, pattern, keyword.Most + 1}, func(r *sql.Rows) error {

@@ -100,20 +100,21 @@ func TestNothingFoundIsExplained(t *testing.T) {
 		adminDSN, readerDSN := hubtest.SourceDBOn(t, on)
 		a := newAsked(t, adminDSN, readerDSN)
 		a.exec(t, `INSERT INTO campaign VALUES (1, 1, 1, 'a', '1209', '2026-01-01', NULL, 1, 1, 1, '2026-01-01 10:00:00'), `+
-			`(2, 1, 1, 'b', '1206', '2026-01-01', NULL, 1, 1, 1, '2026-02-01 10:00:00'), (3, 1, 1, 'c', '1206', '2999-01-01', NULL, 1, 1, 1, '2999-01-01')`,
+			`(2, 1, 1, 'b', '1206', '2026-01-01', NULL, 1, 1, 1, '2026-02-01 10:00:00'), `+
+			`(3, 1, 1, 'c', '1206', '2999-01-01', NULL, 1, 1, 1, '2999-01-01')`,
 			`INSERT INTO deposit_transaction VALUES (1, 1, 'CHARGE', 5, 5, '2026-06-30 23:32:00')`)
 		for text, want := range map[string]string{
-			`SELECT name FROM campaign WHERE status_code = 'closed'`:                                                         "closed is 1209",
-			`SELECT COUNT(*) FROM campaign WHERE status_code IN ('CLOSED')`:                                                  "1206 (accepting), 1209 (closed)",
-			`SELECT SUM(amount_liter) FROM deposit_transaction WHERE kind = 'CHARGED'`:                                       "did you mean CHARGE?",
-			`SELECT SUM(amount_liter) FROM deposit_transaction WHERE created_at >= '2026-07-01'`:                             "2026-06-30T23:32:00",
-			`SELECT brand_id, SUM(amount_liter) FROM deposit_transaction WHERE created_at >= '2026-07-01' GROUP BY brand_id`: "2026-06-30T23:32:00",
-			`SELECT COUNT(*) FROM campaign WHERE created_at BETWEEN '2026-03-01' AND '2026-03-31 23:59:59'`:                  "2026-02-01T10:00:00",
-			`SELECT name FROM campaign WHERE status_code = '1206' AND campaign_id = 9`:                                       "",
-			`SELECT name FROM campaign WHERE status_code IN ('1206', 'x') AND campaign_id = 9`:                               "",
-			`SELECT COUNT(*) FROM campaign WHERE created_at >= '2026-01-15' AND campaign_id = 9`:                             "",
-			`SELECT name FROM campaign WHERE status_code <> 'closed' AND campaign_id = 9`:                                    "",
-			`SELECT COUNT(*) FROM campaign WHERE status_code = 'closed' OR campaign_id = 1`:                                  "",
+			`SELECT name FROM campaign WHERE status_code = 'closed'`:                                        "closed is 1209",
+			`SELECT COUNT(*) FROM campaign WHERE status_code IN ('CLOSED')`:                                 "1206 (accepting), 1209 (closed)",
+			`SELECT SUM(amount_liter) FROM deposit_transaction WHERE kind = 'CHARGED'`:                      "did you mean CHARGE?",
+			`SELECT SUM(amount_liter) FROM deposit_transaction WHERE created_at >= '2026-07-01'`:            "2026-06-30T23:32:00",
+			`SELECT brand_id FROM deposit_transaction WHERE created_at >= '2026-07-01' GROUP BY brand_id`:   "2026-06-30T23:32:00",
+			`SELECT COUNT(*) FROM campaign WHERE created_at BETWEEN '2026-03-01' AND '2026-03-31 23:59:59'`: "2026-02-01T10:00:00",
+			`SELECT name FROM campaign WHERE status_code = '1206' AND campaign_id = 9`:                      "",
+			`SELECT name FROM campaign WHERE status_code IN ('1206', 'x') AND campaign_id = 9`:              "",
+			`SELECT COUNT(*) FROM campaign WHERE created_at >= '2026-01-15' AND campaign_id = 9`:            "",
+			`SELECT name FROM campaign WHERE status_code <> 'closed' AND campaign_id = 9`:                   "",
+			`SELECT COUNT(*) FROM campaign WHERE status_code = 'closed' OR campaign_id = 1`:                 "",
 		} {
 			told := a.warnings(t, text)
 			if want == "" && len(told) > 0 || want != "" && (len(told) != 1 || !strings.Contains(told[0].Message, want)) {

@@ -241,7 +241,9 @@ func TestAdvice(t *testing.T) {
 			t.Errorf("%s on MySQL: %q, want %q", text, got, want)
 		}
 	}
-	for name, want := range map[string]string{"rownum": "LIMIT n", "SYSDATE": "NOW()", "$1": "placeholder", "$": "", "$x": "", "brand_id": ""} {
+	for name, want := range map[string]string{
+		"rownum": "LIMIT n", "SYSDATE": "NOW()", "$1": "placeholder", "$": "", "$x": "", "brand_id": "",
+	} {
 		if got := advice.Pseudo(name); want == "" && got != "" || !strings.Contains(got, want) {
 			t.Errorf("%s as a column: %q, want %q", name, got, want)
 		}

@@ -283,8 +283,8 @@ var (
 
 // personal finds addresses of members among what the statement answers.
 func (r *reading) personal() string {
-	const words = "member.email has addresses of B2C members, who are never written to: leave it out of lists, pages and mails, and count by " +
-		"member_id"
+	const words = "member.email has addresses of B2C members, who are never written to: leave it out of lists, pages and mails, and " +
+		"count by member_id"
 	handed := false // by a query within
 	for n, s := range r.scopes {
 		for _, item := range selected(r.Tokens, s.at) {

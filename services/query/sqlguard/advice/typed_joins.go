@@ -63,7 +63,8 @@ func (r *reading) rejects(n, i int) string {
 	if end == i+3 {
 		name = r.Tokens[i].Text + "." + name
 	}
-	return fmt.Sprintf("the condition on %s in WHERE drops the rows that the outer join keeps, where it is NULL: move it to ON, or write JOIN", name)
+	return fmt.Sprintf("the condition on %s in WHERE drops the rows that the outer join keeps, where it is NULL: move it to ON, or write "+
+		"JOIN", name)
 }
 
 // sumOfBalances finds a sum of balances over all rows of a table that has one after each.
@@ -75,8 +76,8 @@ func (r *reading) sumOfBalances(i int) string {
 	if !known || !balances[c.table+"."+c.name] || r.mentions(c.table) != 1 || r.mentions(c.table+"_ID") > 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s is the balance after each transaction, and no amount: sum the newest one of each brand (ROW_NUMBER() OVER (PARTITION BY "+
-		"brand_id ORDER BY created_at DESC, deposit_transaction_id DESC) = 1), or amount_liter", strings.ToLower(c.name))
+	return fmt.Sprintf("%s is the balance after each transaction, and no amount: sum the newest one of each brand (ROW_NUMBER() OVER "+
+		"(PARTITION BY brand_id ORDER BY created_at DESC, deposit_transaction_id DESC) = 1), or amount_liter", strings.ToLower(c.name))
 }
 
 // mentions counts a name.
@@ -129,7 +130,8 @@ func (r *reading) sumOfRepeated(i int) string {
 			r.joins[join] = on
 		}
 		if on != "" {
-			return fmt.Sprintf("SUM(%s) counts a row of %s once for each row of %s with its %s: sum in a derived table before the join, or use EXISTS",
+			return fmt.Sprintf("SUM(%s) counts a row of %s once for each row of %s with its %s: sum in a derived table before the join, or "+
+				"use EXISTS",
 				r.written(i+2, c), strings.ToLower(c.table), strings.ToLower(other.table), strings.ToLower(on))
 		}
 	}

@@ -158,7 +158,7 @@ func (r *reading) repeats(n, one, many int) (on string) {
 		if !known || c.scope != n || c.source != many {
 			continue
 		}
-		other := reference{}
+		var other reference
 		switch {
 		case r.Key(c.end) == "=":
 			other, known = r.column(c.end + 1)

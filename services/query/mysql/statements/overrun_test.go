@@ -69,7 +69,7 @@ func TestTurnEndsWithTheStatement(t *testing.T) {
 }
 
 func TestStatementThatOutlivesItsKill(t *testing.T) {
-	unstoppable := hubtest.Unstoppable(t, 4*time.Second)
+	unstoppable := hubtest.Unstoppable(t, 8*time.Second)
 	log := &hubtest.Buffer{}
 	f := newFixture(t, ReaderOptions{Timeout: 300 * time.Millisecond, Logger: slog.New(slog.NewJSONHandler(log, nil))})
 	f.value(t, "SELECT 1")

@@ -167,6 +167,9 @@ type TargetView struct {
 	// Snapshot is the segment's evidence of the same partner: a snapshot as it was sent, a list
 	// of several (at most ten) when the segment has brands or campaigns, null without any.
 	Snapshot json.RawMessage `json:"snapshot"`
+	// Doubts name what a reviewer should look at: context (of somebody else), name (not the contact's), markdown, unfinished and sender
+	// (at a provider of private mailboxes). Later releases may name others. Absent without any.
+	Doubts []string `json:"doubts,omitempty"`
 	// ContentHash is for releases of review-control before the one that renders mails itself, in
 	// hexadecimal: nothing newer reads it.
 	ContentHash string `json:"content_hash"`
@@ -207,10 +210,13 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 		if err != nil {
 			return false, fmt.Errorf("draft %s, target %d: %w", id, t.Index, err)
 		}
-		hash, snapshot := mail.ContentHash(), evidence(t.Snapshots)
+		hash, snapshot := mail.ContentHash(), shownEvidence(t.Snapshots)
 		view := TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: mail.ToEmail, ToName: mail.ToName,
 			Subject: mail.Subject, Body: mail.Body, HTML: mail.HTML,
-			Context: t.Context, Snapshot: snapshot, ContentHash: hex.EncodeToString(hash[:])}
+			Context: t.Context, Snapshot: snapshot, Doubts: append(t.Doubts, mail.textDoubts()...), ContentHash: hex.EncodeToString(hash[:])}
+		if draft.privateSender() != "" {
+			view.Doubts = append(view.Doubts, doubtSender)
+		}
 		if t.Subject != "" {
 			view.SubjectTemplate = &t.Subject
 		}
@@ -225,8 +231,8 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 	return out, err
 }
 
-// evidence is what reviewers see of a partner: the snapshot itself where there is one, a list where there are several.
-func evidence(snapshots []string) json.RawMessage {
+// shownEvidence is what reviewers see of a partner: the snapshot itself where there is one, a list where there are several.
+func shownEvidence(snapshots []string) json.RawMessage {
 	switch len(snapshots) {
 	case 0:
 		return nil

@@ -47,6 +47,10 @@ type Store interface {
 	DraftTargets(ctx context.Context, id ID, after int, indexes []int, yield func(StoredTarget) (bool, error)) error
 	// DraftRecipients returns targets from after the index after, without what they are written.
 	DraftRecipients(ctx context.Context, id ID, after, limit int) ([]StoredTarget, error)
+	// Evidence calls yield with each snapshot that a segment has of the partners.
+	Evidence(ctx context.Context, segment Segment, partners []int64, yield func(partner int64, snapshot []byte)) error
+	// SegmentPartners counts the partners that a segment is of.
+	SegmentPartners(ctx context.Context, segment Segment) (int, error)
 	// OutsideSegment returns those of the partners that a segment has nothing of, in their order.
 	OutsideSegment(ctx context.Context, segment Segment, partners []int64) ([]OutsidePartner, error)
 
@@ -80,6 +84,8 @@ type Source interface {
 type Recipient struct {
 	PartnerID int64  `json:"partner_id"`
 	Email     string `json:"email"`
+	// Name is what the draft calls them; absent where it has no name.
+	Name string `json:"name,omitempty"`
 }
 
 // Objection is what there is against a target.
@@ -88,6 +94,8 @@ type Objection struct {
 	Reasons []string
 	// Meant is who may have been meant; nil when nobody comes to mind.
 	Meant *Meant
+	// Names are those of the contact, where they are none of the recipient's.
+	Names []string
 }
 
 // Meant is the partner of a brand or campaign whose id was given for that of a partner.
@@ -236,7 +244,12 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return s.c.Store.AddDraft(ctx, w.Key, draft, targets, recording(w, draft.TargetCount, func(id ID) (answer, detail any) {
+	doubts, strange, err := s.strangers(ctx, segment, targets, asked, objections)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	warnings = append(warnings, strange...)
+	return s.c.Store.AddDraft(ctx, w.Key, draft, doubts.of(targets), recording(w, draft.TargetCount, func(id ID) (answer, detail any) {
 		return DraftSaved{DraftID: id.String(), ID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(),
 				TargetCount: draft.TargetCount, CreatedAt: schema.Moment(draft.CreatedAt), Removed: look.removed, Preview: look.preview,
 				Warnings: warnings},
@@ -261,7 +274,7 @@ func recipients(targets DraftTargets, count int) ([]Recipient, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, Recipient{t.ExternalID, t.ToEmail})
+		list = append(list, Recipient{t.ExternalID, t.ToEmail, t.ToName})
 	}
 	return list, nil
 }

@@ -382,6 +382,7 @@ type targetRow struct {
 	HTML        bool            `json:"html"`
 	Context     json.RawMessage `json:"context"`
 	Snapshot    json.RawMessage `json:"snapshot"`
+	Doubts      []string        `json:"doubts,omitempty"`
 	ContentHash string          `json:"content_hash"`
 
 	SubjectTemplate *string `json:"subject_template,omitempty"`

@@ -73,6 +73,8 @@ type Mail struct {
 	// SubjectTemplate and BodyTemplate are what the target has instead of the draft's; empty for those.
 	SubjectTemplate, BodyTemplate string
 	Context, Snapshot             json.RawMessage
+	// Doubts are what authoring doubts of it.
+	Doubts []string
 }
 
 // Targets returns a page of a draft's targets with their mails. Before the draft was queued

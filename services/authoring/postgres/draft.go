@@ -27,9 +27,10 @@ func (s *Store) AddDraft(ctx context.Context, key write.Key, d authoring.Draft, 
 		if err != nil {
 			return 0, err
 		}
-		columns := []string{"draft_id", "position", "external_id", "to_email", "to_name", "subject", "body", "context"}
+		columns := []string{"draft_id", "position", "external_id", "to_email", "to_name", "subject", "body", "context", "doubts"}
 		return id, copyRows(ctx, tx, "draft_targets", columns, targets, func(row []any, position int, t authoring.DraftTarget) []any {
-			return append(row, int64(id), int32(position), t.ExternalID, t.ToEmail, t.ToName, t.Subject, t.Body, t.Context)
+			return append(row, int64(id), int32(position), t.ExternalID, t.ToEmail, t.ToName, t.Subject, t.Body, t.Context,
+				append([]string{}, t.Doubts...))
 		})
 	})
 }
@@ -79,7 +80,7 @@ func (s *Store) Draft(ctx context.Context, id authoring.ID) (authoring.Draft, er
 
 // Each kind of segment has an index of its own that finds a partner's snapshots. A partner may
 // have thousands of campaigns: the first ten will do.
-const selectTargets = `SELECT t.position AS index, t.external_id, t.to_email, t.to_name, t.subject, t.body, t.context, e.snapshots
+const selectTargets = `SELECT t.position AS index, t.external_id, t.to_email, t.to_name, t.subject, t.body, t.context, t.doubts, e.snapshots
 FROM authoring.draft_targets t
 JOIN authoring.drafts d ON d.id = t.draft_id
 JOIN authoring.segments s ON s.id = d.segment_id

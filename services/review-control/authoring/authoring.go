@@ -152,6 +152,8 @@ type (
 		BodyTemplate    *string         `json:"body_template,omitempty"`
 		Context         json.RawMessage `json:"context"`
 		Snapshot        json.RawMessage `json:"snapshot"`
+		// Doubts are absent where there are none, and from an earlier release.
+		Doubts []string `json:"doubts,omitempty"`
 	}
 	transitionRequest struct {
 		draftRequest
@@ -220,7 +222,8 @@ func (t recipient) target() reviewcontrol.Target {
 // mail is what authoring has for the target.
 func (t targetResponse) mail() reviewcontrol.Mail {
 	return reviewcontrol.Mail{Subject: t.Subject, Body: t.Body, HTML: t.HTML,
-		SubjectTemplate: text(t.SubjectTemplate), BodyTemplate: text(t.BodyTemplate), Context: some(t.Context), Snapshot: some(t.Snapshot)}
+		SubjectTemplate: text(t.SubjectTemplate), BodyTemplate: text(t.BodyTemplate), Context: some(t.Context), Snapshot: some(t.Snapshot),
+		Doubts: t.Doubts}
 }
 
 // some is nil for a JSON null.

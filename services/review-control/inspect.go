@@ -88,14 +88,13 @@ func flagsOf(v TargetView) (f triage.Flag) {
 		triage.Large:      v.Rendering.View.Size.IsLarge(),
 		triage.Duplicate:  v.Mailings > 1,
 		triage.Outside:    v.Mail.Snapshot == nil,
-		triage.PromptLike: slices.ContainsFunc([]string{v.Rendering.Subject, v.Rendering.Text, v.ToName}, triage.ReadsLikePrompt) ||
-			triage.HasPrompt(v.Mail.Context) || triage.HasPrompt(v.Mail.Snapshot),
+		triage.PromptLike: triage.Prompting([]string{v.Rendering.Subject, v.Rendering.Text, v.ToName}, v.Mail.Context, v.Mail.Snapshot),
 	} {
 		if holds {
 			f |= flag
 		}
 	}
-	return f
+	return f | triage.Doubted(v.Mail.Doubts)
 }
 
 // VariantTemplate is what the mails of a variant are made of.

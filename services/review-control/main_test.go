@@ -373,6 +373,7 @@ type recipientRow struct {
 	ExternalID int64  `json:"external_id"`
 	ToEmail    string `json:"to_email"`
 	ToName     string `json:"to_name"`
+	Repeats    string `json:"repeats,omitempty"`
 }
 
 type targetRow struct {
@@ -382,6 +383,7 @@ type targetRow struct {
 	HTML        bool            `json:"html"`
 	Context     json.RawMessage `json:"context"`
 	Snapshot    json.RawMessage `json:"snapshot"`
+	Doubts      []string        `json:"doubts,omitempty"`
 	ContentHash string          `json:"content_hash"`
 
 	SubjectTemplate *string `json:"subject_template,omitempty"`

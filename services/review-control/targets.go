@@ -73,6 +73,10 @@ type Mail struct {
 	// SubjectTemplate and BodyTemplate are what the target has instead of the draft's; empty for those.
 	SubjectTemplate, BodyTemplate string
 	Context, Snapshot             json.RawMessage
+	// Doubts are what authoring doubts of it.
+	Doubts []string
+	// Repeats says which earlier mail it repeats; empty when none.
+	Repeats string
 }
 
 // Targets returns a page of a draft's targets with their mails. Before the draft was queued

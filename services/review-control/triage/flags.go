@@ -33,6 +33,16 @@ const (
 	// Suppressed: the recipient has been put on the suppression list since the draft was queued. It is
 	// never stored.
 	Suppressed
+	// Stray: what stands beside the mail is of somebody else than the recipient's partner.
+	Stray
+	// Misnamed: the recipient is called otherwise than the contact.
+	Misnamed
+	// Unfinished: the mail has Markdown, or a text that was to be replaced.
+	Unfinished
+	// Forged: it is from an address whose provider lets nobody else send for it.
+	Forged
+	// Repeated: the recipient has had, or is about to have, another mail, or a reviewer has rejected this text for them.
+	Repeated
 )
 
 // names are those of the flags in addresses, with what they say of a mail, in the order in which people
@@ -44,6 +54,11 @@ var names = []struct {
 	{Misleading, "link", "a link in it names another host than it leads to"},
 	{Suppressed, "suppressed", "its recipient is on the suppression list"},
 	{Warned, "told", "a look at its preview does not tell all of it"},
+	{Stray, "context", "what stands beside it is of somebody else than its recipient's partner"},
+	{Misnamed, "name", "it calls its recipient otherwise than the contact is called"},
+	{Unfinished, "unfinished", "it has Markdown, which is read as it is written, or a text that was to be replaced"},
+	{Forged, "sender", "it is from an address of a provider that lets nobody else send for it"},
+	{Repeated, "repeated", "its recipient has, or is about to have, another mail, or has had this text before"},
 	{PromptLike, "prompt", "a text in it or beside it reads like an instruction to a machine"},
 	{Outside, "outside", "its recipient is not in the segment"},
 	{Duplicate, "duplicate", "another mail of the draft goes to the same address"},
@@ -98,6 +113,18 @@ func ParseFlag(name string) Flag {
 	return 0
 }
 
+// doubted are the flags of what authoring doubts of a mail.
+var doubted = map[string]Flag{"context": Stray, "name": Misnamed, "markdown": Unfinished, "unfinished": Unfinished, "sender": Forged,
+	"repeated": Repeated}
+
+// Doubted are the flags of doubts, by the names that authoring tells them by; a name that is not known is none.
+func Doubted(names []string) (f Flag) {
+	for _, name := range names {
+		f |= doubted[name]
+	}
+	return f
+}
+
 // promptLike finds what is written for a machine that reads the mail, not for its recipient.
 var promptLike = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`\b(?:ignore|disregard|forget|override)\b[^.!?\n]{0,40}\b(?:previous|prior|above|earlier|preceding|all|your|any)\b` +
@@ -126,4 +153,9 @@ func HasPrompt(raw json.RawMessage) bool {
 			return true
 		}
 	}
+}
+
+// Prompting tells that one of the texts, or one in the JSON values, reads like an instruction to a machine.
+func Prompting(texts []string, values ...json.RawMessage) bool {
+	return slices.ContainsFunc(texts, ReadsLikePrompt) || slices.ContainsFunc(values, HasPrompt)
 }

@@ -58,8 +58,8 @@ type BrandFilter struct {
 type BrandPage struct {
 	Brands  []BrandMatch `json:"brands" jsonschema:"One row per brand; newest last_campaign_at first, those without a campaign last, then by brand_id"`
 	HasMore bool         `json:"has_more" jsonschema:"Whether a call with offset + limit finds more"`
-	// Warnings are about codes and categories that do not exist.
-	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"What may have been meant otherwise, such as a countryCode that no brand has; absent when there is nothing"`
+	// Warnings are about codes and categories that do not exist, and about nothing found.
+	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"What may have been meant otherwise, such as a countryCode that no brand has, or a keyword that is in brand_name alone; absent when there is nothing"`
 }
 
 // Count is the number of brands.

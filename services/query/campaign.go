@@ -66,8 +66,8 @@ type Page struct{ Limit, Offset int64 }
 type CampaignPage struct {
 	Campaigns []Campaign `json:"campaigns" jsonschema:"Newest start_at first, then the highest campaign_id"`
 	HasMore   bool       `json:"has_more" jsonschema:"Whether a call with offset + limit finds more"`
-	// Warnings are about codes that do not exist.
-	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"What may have been meant otherwise, such as a status code that no campaign has; absent when there is nothing"`
+	// Warnings are about codes that do not exist, and about nothing found.
+	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"What may have been meant otherwise, such as a status code that no campaign has, or an unknown partnerId; absent when there is nothing"`
 }
 
 // Count is the number of campaigns.

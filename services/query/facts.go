@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
+	"hub.internal/services/query/known"
+	"hub.internal/services/query/sqlguard/advice"
 )
 
 // Code is a value of a column that holds codes.
@@ -29,10 +30,12 @@ type Reference struct {
 	Declared bool `json:"declared" jsonschema:"Whether the schema has a foreign key; otherwise it is so by convention, and a row may be missing"`
 }
 
-// Freshness is the greatest date of a table.
+// Freshness is the greatest date of a table that is not in the future.
 type Freshness struct {
 	Column string   `json:"column" jsonschema:"Column that was looked at"`
-	At     DateTime `json:"at" jsonschema:"Its greatest value among the newest rows, without a zone"`
+	At     DateTime `json:"at" jsonschema:"Its greatest value up to now among the newest rows, without a zone"`
+	// InFuture tells of rows that are dated wrongly, or ahead.
+	InFuture int64 `json:"in_future,omitempty" jsonschema:"How many of the newest 10000 rows are later than now; absent for none"`
 }
 
 // TableFacts are what the rows of a CRM table say beside its schema.
@@ -88,15 +91,18 @@ func referred(table, column string) *Reference {
 	return &Reference{Table: target, Column: column}
 }
 
+// factsOf are what the rows of a table say, at most ten minutes ago.
+func (s *Service) factsOf(ctx context.Context, table string, shape TableShape) TableFacts {
+	facts, _ := s.facts.Get(ctx, strings.ToLower(table), knownAge, func(ctx context.Context) (TableFacts, error) {
+		return s.Source.Facts(ctx, table, shape)
+	})
+	return facts
+}
+
 // withFacts adds to the description of a table what its rows say.
 func (s *Service) withFacts(ctx context.Context, t *TableColumns) {
 	shape, crm := shapes(t.Table)
-	facts, _ := s.facts.get(ctx, strings.ToLower(t.Table), knownAge, func(ctx context.Context) (TableFacts, error) {
-		if !crm {
-			shape = TableShape{}
-		}
-		return s.Source.Facts(ctx, t.Table, shape)
-	})
+	facts := s.factsOf(ctx, t.Table, shape)
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		if declared, ok := facts.Declared[c.Name]; ok {
@@ -112,58 +118,64 @@ func (s *Service) withFacts(ctx context.Context, t *TableColumns) {
 const (
 	// knownAge is how long what was read of the source for the sake of messages is good for.
 	knownAge = 10 * time.Minute
-	// knownRetry is how soon it is read again: because that failed, or because it seems to be too old.
-	knownRetry = time.Minute
-	// knownLimit bounds the wait for it: the answer is complete without.
-	knownLimit = 2 * time.Second
+	// catalogAge is how long the names and types of columns are.
+	catalogAge = time.Minute
 	// mostCodes is how many codes a message lists.
 	mostCodes = 20
 )
 
-// known keeps what is read of the source beside answers, by name. One caller at a time reads an entry; who comes meanwhile
-// waits. What could not be read is the zero value, until knownRetry has passed.
-type known[V any] struct {
-	now     func() time.Time
-	mu      sync.Mutex
-	entries map[string]*knownEntry[V]
-}
-
-type knownEntry[V any] struct {
-	reading chan struct{} // holds one token while a caller reads
-	value   V
-	good    bool
-	at      time.Time
-}
-
-func newKnown[V any](now func() time.Time) *known[V] {
-	return &known[V]{now: now, entries: map[string]*knownEntry[V]{}}
-}
-
-// get returns what is known under a name, at most age old, or reads it.
-func (k *known[V]) get(ctx context.Context, name string, age time.Duration, read func(context.Context) (V, error)) (value V, good bool) {
-	k.mu.Lock()
-	e := k.entries[name]
-	if e == nil {
-		e = &knownEntry[V]{reading: make(chan struct{}, 1)}
-		k.entries[name] = e
+// noticed warns of what a statement may have meant otherwise, as the types of its columns tell, and of an answer with nothing in
+// it what it looked for.
+func (s *Service) noticed(ctx context.Context, text string, empty bool) (list []tool.Warning) {
+	catalog, good := s.catalog.Get(ctx, "", catalogAge, s.Source.Catalog)
+	if !good {
+		return nil
 	}
-	k.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, knownLimit)
-	defer cancel()
-	select {
-	case e.reading <- struct{}{}:
-	case <-ctx.Done():
-		return value, false
+	for _, n := range catalog.Notices(text) {
+		list = append(list, tool.Warning{Rule: n.Rule, Message: n.Message})
 	}
-	defer func() { <-e.reading }()
-	if e.at.IsZero() || k.now().Sub(e.at) >= age || !e.good && k.now().Sub(e.at) >= knownRetry {
-		fresh, err := read(ctx)
-		if e.at = k.now(); err == nil {
-			e.value = fresh
+	if !empty {
+		return list
+	}
+	for _, c := range catalog.Compared(text, s.Now().UTC()) {
+		if w := s.nothing(ctx, c); w != nil && !slices.Contains(list, *w) {
+			list = append(list, *w)
 		}
-		e.good = err == nil
 	}
-	return e.value, e.good
+	return list
+}
+
+// nothing is why a comparison finds nothing: a code that no row has, or a time later than the newest row; nil where that is not known.
+func (s *Service) nothing(ctx context.Context, c advice.Comparison) *tool.Warning {
+	shape, crm := shapes(c.Table)
+	isCode := slices.Contains(shape.Codes, c.Column) && len(c.Texts) > 0
+	if !crm || !isCode && (c.Since.IsZero() || c.Column != shape.Date) {
+		return nil
+	}
+	facts := s.factsOf(ctx, c.Table, shape)
+	if isCode {
+		exist := make([]string, 0, len(facts.Codes[c.Column]))
+		for _, code := range facts.Codes[c.Column] {
+			exist = append(exist, code.Value)
+		}
+		if len(exist) == 0 || slices.ContainsFunc(c.Texts, func(text string) bool {
+			return slices.ContainsFunc(exist, func(code string) bool { return strings.EqualFold(strings.TrimRight(text, " "), code) })
+		}) {
+			return nil
+		}
+		return &tool.Warning{Rule: "sql.codes", Message: unknownCode(c.Table, c.Column, c.Texts[0], exist) +
+			fmt.Sprintf(" in the newest %d rows", facts.Counted)}
+	}
+	if facts.Freshest == nil {
+		return nil
+	}
+	newest, err := time.Parse("2006-01-02T15:04:05", strings.SplitN(string(facts.Freshest.At), ".", 2)[0])
+	if err != nil || !c.Since.After(newest) {
+		return nil
+	}
+	return &tool.Warning{Rule: "sql.stale", Message: fmt.Sprintf("the newest %s up to now is of %s (%s), and the statement looks from %s on: "+
+		"the source has nothing of that time, which does not say that nothing happened", c.Table, facts.Freshest.At, c.Column,
+		c.Since.Format("2006-01-02T15:04:05"))}
 }
 
 // unknownCodes warns of codes that no row of a column of the source has. seen are those of the answer, which need no look.
@@ -176,12 +188,12 @@ func (s *Service) unknownCodes(ctx context.Context, rule, table, column string, 
 		return nil
 	}
 	read := func(ctx context.Context) ([]string, error) { return s.Source.Codes(ctx, table, column) }
-	exist, good := s.codes.get(ctx, table+"."+column, knownAge, read)
+	exist, good := s.codes.Get(ctx, table+"."+column, knownAge, read)
 	hasAll := func() bool {
 		return !slices.ContainsFunc(missing, func(code string) bool { return !slices.ContainsFunc(exist, is(code)) })
 	}
 	if good && !hasAll() { // which may have come since
-		exist, good = s.codes.get(ctx, table+"."+column, knownRetry, read)
+		exist, good = s.codes.Get(ctx, table+"."+column, known.Retry, read)
 	}
 	if !good || hasAll() {
 		return nil

@@ -144,7 +144,9 @@ type statements struct {
 	turns     *bulkhead
 	memory    *quota.Quota // bytes
 	now       func() time.Time
-	answers   sync.Pool // *sqlAnswer
+	// noticed tells what a statement may have meant otherwise, of an empty answer or another.
+	noticed func(ctx context.Context, text string, empty bool) []tool.Warning
+	answers sync.Pool // *sqlAnswer
 }
 
 func newStatements(c Config) *statements {
@@ -267,6 +269,9 @@ func (s *statements) run(ctx context.Context, key, text string, answer *sqlAnswe
 	}
 	for _, n := range noticed {
 		answer.Warned([]tool.Warning{{Rule: n.Rule, Message: n.Message}})
+	}
+	if accepted.Kind() == sqlguard.Select {
+		answer.add(s.noticed(ctx, text, answer.empty()))
 	}
 	return answer.refused
 }

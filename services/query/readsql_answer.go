@@ -3,6 +3,7 @@ package query
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,6 +18,7 @@ type sqlAnswer struct {
 	room          room
 	columns       []ResultColumn
 	json          []byte
+	rowsAt        int // where in it the rows begin
 	rows          int
 	truncated     bool
 	truncatedHere string // what cut the answer, other than the row limit
@@ -66,9 +68,15 @@ func (a *sqlAnswer) Columns(columns []ResultColumn) {
 	a.columns, a.arrivedOfRow = columns, 0
 	a.json = append(a.json, `{"columns":`...)
 	a.json = append(append(a.json, encoded(columns)...), `,"rows":[`...)
+	a.rowsAt = len(a.json)
 	if len(a.json)+tailSize > a.bytes {
 		a.refuse(tooManyColumns())
 	}
+}
+
+// empty reports whether the answer has no row, or a single one of nothing but NULL and 0: an aggregate of no rows.
+func (a *sqlAnswer) empty() bool {
+	return a.rows == 0 || a.rows == 1 && len(bytes.Trim(a.json[a.rowsAt:], `[]null,0."`)) == 0
 }
 
 // encoded is a list of strings as JSON, which always can be.
@@ -105,6 +113,15 @@ func (a *sqlAnswer) Row(encode RowEncoder) bool {
 
 // Warned implements RowWriter.
 func (a *sqlAnswer) Warned(list []tool.Warning) { a.warnings = append(a.warnings, list...) }
+
+// add takes warnings that have not been told by their words.
+func (a *sqlAnswer) add(list []tool.Warning) {
+	for _, w := range list {
+		if !slices.Contains(a.warnings, w) {
+			a.warnings = append(a.warnings, w)
+		}
+	}
+}
 
 // cut ends the answer before a row that is too large, unless it has all its rows anyway.
 func (a *sqlAnswer) cut() bool {

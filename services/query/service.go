@@ -12,12 +12,16 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
+	"hub.internal/services/query/keyword"
+	"hub.internal/services/query/known"
 	"hub.internal/services/query/sqlguard"
+	"hub.internal/services/query/sqlguard/advice"
 )
 
 // Source is the marketplace's database. Its errors are faults: E_DB, E_DB_TIMEOUT,
@@ -38,8 +42,12 @@ type Source interface {
 	Categories(ctx context.Context, parent int64, language string) ([]Category, error)
 	// SearchBrands returns a page and one brand more when there is one.
 	SearchBrands(context.Context, BrandFilter) ([]BrandMatch, error)
+	// BrandsLike names brands whose own name, president or partner has the text, blanks and forms of companies apart; six at most.
+	BrandsLike(ctx context.Context, plain string) ([]string, error)
 	// Codes are the distinct values of a column of a CRM table that holds few, in order; at most 200.
 	Codes(ctx context.Context, table, column string) ([]string, error)
+	// Catalog is what there is of tables, columns and time zones, for messages about statements.
+	Catalog(context.Context) (*advice.Catalog, error)
 	// Facts are what the rows of a base table say; of one with no shape, its foreign keys alone.
 	Facts(ctx context.Context, table string, shape TableShape) (TableFacts, error)
 	// Brand is a profile; nil when there is none of that id.
@@ -81,8 +89,9 @@ type Service struct {
 	Config
 	categories *categories
 	statements *statements
-	codes      *known[[]string]
-	facts      *known[TableFacts]
+	codes      *known.Values[[]string]
+	facts      *known.Values[TableFacts]
+	catalog    *known.Values[*advice.Catalog]
 }
 
 // New returns a service. It touches no database.
@@ -96,8 +105,10 @@ func New(c Config) *Service {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Service{Config: c, categories: newCategories(c.Source, c.Now), statements: newStatements(c),
-		codes: newKnown[[]string](c.Now), facts: newKnown[TableFacts](c.Now)}
+	s := &Service{Config: c, categories: newCategories(c.Source, c.Now), statements: newStatements(c),
+		codes: known.New[[]string](c.Now), facts: known.New[TableFacts](c.Now), catalog: known.New[*advice.Catalog](c.Now)}
+	s.statements.noticed = s.noticed
+	return s
 }
 
 // DescribeSchema lists the CRM tables, or describes one table of any kind.
@@ -153,7 +164,7 @@ func (s *Service) noTable(ctx context.Context, name string, err error) error {
 		names[i] = t.Name
 	}
 	refusal := fault.New(fault.NotFound, "The source database has no table %.64q. Call without table for the list.", name)
-	if nearest := schema.Nearest(name, names); nearest != "" {
+	if nearest := schema.Nearest(name[strings.LastIndexByte(name, '.')+1:], names); nearest != "" {
 		refusal = fault.New(fault.NotFound, "The source database has no table %.64q. Did you mean %s? Call without table for the list.",
 			name, nearest)
 	}
@@ -189,9 +200,17 @@ func (s *Service) SearchBrands(ctx context.Context, in searchBrandsIn) (BrandPag
 	}
 	brands, more := cut(brands, in.Limit)
 	page := BrandPage{Brands: brands, HasMore: more}
-	if in.CountryCode != "" && len(brands) == 0 {
+	if len(brands) > 0 {
+		return page, nil
+	}
+	if in.CountryCode != "" {
 		page.Warnings = s.unknownCodes(ctx, "countryCode", "brand", "country_code", []string{in.CountryCode}, nil)
 	}
+	var named []string
+	if plain := keyword.Plain(in.Keyword); plain != "" && in.Offset == 0 {
+		named, _ = s.Source.BrandsLike(ctx, plain) // without it the answer is complete, too
+	}
+	page.Warnings = append(page.Warnings, keyword.Nothing(in.Keyword, in.Offset, named)...)
 	return page, nil
 }
 
@@ -221,6 +240,16 @@ func (s *Service) SearchCampaigns(ctx context.Context, in searchCampaignsIn) (Ca
 			seen[i] = c.StatusCode
 		}
 		page.Warnings = s.unknownCodes(ctx, "statusCodes", "campaign", "status_code", in.StatusCodes, seen)
+	}
+	if len(campaigns) > 0 {
+		return page, nil
+	}
+	page.Warnings = append(page.Warnings, keyword.Nothing(in.Keyword, in.Offset, nil)...)
+	if in.PartnerID != nil && in.Offset == 0 {
+		if p, err := s.Source.PartnerContacts(ctx, *in.PartnerID, false); err == nil && p == nil {
+			page.Warnings = append(page.Warnings, tool.Warning{Rule: "partnerId", Message: fmt.Sprintf("there is no partner %d: search_brands "+
+				"answers the partner_id of brands", *in.PartnerID)})
+		}
 	}
 	return page, nil
 }

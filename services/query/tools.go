@@ -138,8 +138,8 @@ func searchBrandsTool(s *Service) tool.Tool {
 				schema.Boolean("true: only brands whose partner has a contact with a verified address and an active account, and that "+
 					"contact. Else contact is null.")),
 			schema.Optional("keyword",
-				schema.String("Part of the brand's president or the partner's corporate name, taken literally (% and _ too). Empty "+
-					"does not filter.")),
+				schema.String("Part of the brand's president or the partner's corporate name, taken literally (% and _ too); not of "+
+					"brand_name: where nothing has it, warnings names brands that have it there. Empty does not filter.")),
 			schema.Optional("limit", schema.Integer("", schema.Range(1, maxPage), schema.Default(defaultPage))),
 			schema.Optional("offset", schema.Integer("", schema.Min(0), schema.Default(0))),
 		),

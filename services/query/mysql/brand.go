@@ -3,10 +3,13 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"slices"
 	"time"
 
+	"hub.internal/pkg/text"
 	"hub.internal/services/query"
+	"hub.internal/services/query/keyword"
 )
 
 // lastCampaign is the brand's newest start_at: the last entry of ix_campaign_brand
@@ -144,12 +147,12 @@ func brandIDs(f query.BrandFilter, since time.Time) (string, []any) {
 		where.add("EXISTS (SELECT 1 FROM partner_admin a WHERE a.partner_id = b.partner_id AND " + active + ")")
 	}
 	having.between("last_campaign_at", f.LastCampaignAfter, f.LastCampaignBefore)
-	text := `SELECT b.brand_id, ` + lastCampaign + ` AS last_campaign_at FROM ` + from + ` WHERE TRUE` + where.and()
+	statement := `SELECT b.brand_id, ` + lastCampaign + ` AS last_campaign_at FROM ` + from + ` WHERE TRUE` + where.and()
 	if len(having.text) > 0 {
-		text += ` HAVING TRUE` + having.and()
+		statement += ` HAVING TRUE` + having.and()
 	}
 	// NULL is the least: brands without a campaign come last.
-	return text + `
+	return statement + `
   ORDER BY last_campaign_at DESC, b.brand_id LIMIT ? OFFSET ?`, slices.Concat(args, where.args, having.args, []any{f.Limit + 1, f.Offset})
 }
 
@@ -199,3 +202,31 @@ WHERE b.brand_id = ?`
   ORDER BY c.start_at DESC, c.campaign_id DESC LIMIT ?`, []any{id, campaigns})
 	return out, err
 }
+
+// loose is a column without blanks and forms of companies.
+func loose(column string) string {
+	for _, form := range append(keyword.Forms, " ") {
+		column = "REPLACE(" + column + ", '" + form + "', '')"
+	}
+	return column
+}
+
+// BrandsLike implements query.Source. It reads all brands, as a keyword without a match has done before, for two seconds at most.
+func (s *Source) BrandsLike(ctx context.Context, plain string) (named []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, likeLimit)
+	defer cancel()
+	statement := `SELECT b.brand_id, b.brand_name, COALESCE(p.name, 'no partner')
+FROM brand b LEFT JOIN partner p ON p.partner_id = b.partner_id
+WHERE ` + loose("b.brand_name") + like + ` OR ` + loose("b.president") + like + ` OR ` + loose("p.name") + like + ` LIMIT ?`
+	pattern := contains(plain)
+	err = s.Query(ctx, statement, []any{pattern, pattern, pattern, keyword.Most + 1}, func(r *sql.Rows) error {
+		var id int64
+		var brand, partner string
+		err := r.Scan(&id, &brand, &partner)
+		named = append(named, fmt.Sprintf("brand %d (%s, of %s)", id, text.Shorten(brand, 40), text.Shorten(partner, 40)))
+		return err
+	})
+	return named, err
+}
+
+const likeLimit = 2 * time.Second

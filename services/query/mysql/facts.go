@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"hub.internal/services/query"
+	"hub.internal/services/query/sqlguard/advice"
+	"hub.internal/services/query/sqlguard/lexer"
 )
 
 const (
@@ -110,14 +112,53 @@ GROUP BY n.code`
 // freshestRows is how many of the newest rows have the greatest date among them: rows come nearly in order.
 const freshestRows = 10_000
 
+// freshest looks up to now, by the server's clock in UTC: rows that are dated wrongly, or ahead, say nothing of how fresh a table is.
 func (s *Source) freshest(ctx context.Context, table, column, key string) (*query.Freshness, error) {
 	var at *query.DateTime
-	statement := `SELECT MAX(n.at) FROM (SELECT ` + column + ` AS at FROM ` + table + ` ORDER BY ` + key + ` DESC LIMIT ` +
-		strconv.Itoa(freshestRows) + `) n`
-	err := s.Query(ctx, statement, nil, func(r *sql.Rows) error { return r.Scan(nullDateTime(&at)) })
+	out := &query.Freshness{Column: column}
+	statement := `SELECT MAX(IF(n.at <= UTC_TIMESTAMP(), n.at, NULL)), COALESCE(SUM(n.at > UTC_TIMESTAMP()), 0)
+FROM (SELECT ` + column + ` AS at FROM ` + table + ` ORDER BY ` + key + ` DESC LIMIT ` + strconv.Itoa(freshestRows) + `) n`
+	err := s.Query(ctx, statement, nil, func(r *sql.Rows) error { return r.Scan(nullDateTime(&at), &out.InFuture) })
 	if err != nil || at == nil {
 		return nil, err
 	}
 	// The scale of the column is no precision of the value.
-	return &query.Freshness{Column: column, At: query.DateTime(strings.TrimSuffix(string(*at), ".000000"))}, nil
+	out.At = query.DateTime(strings.TrimSuffix(string(*at), ".000000"))
+	return out, nil
+}
+
+// maxColumns bounds how many columns a catalog has.
+const maxColumns = 20_000
+
+const selectCatalog = `SELECT c.table_name, c.column_name, c.data_type, c.is_nullable = 'YES', c.column_key
+FROM information_schema.columns c WHERE c.table_schema = DATABASE() ORDER BY c.table_name, c.ordinal_position LIMIT ?`
+
+// Catalog implements query.Source.
+func (s *Source) Catalog(ctx context.Context) (*advice.Catalog, error) {
+	upper := func(name string) string { return strings.Map(lexer.UpperASCII, name) }
+	c := &advice.Catalog{Tables: map[string]map[string]advice.Column{}}
+	columns, last := 0, ""
+	err := s.Query(ctx, selectCatalog, []any{maxColumns}, func(r *sql.Rows) error {
+		var table, name string
+		var column advice.Column
+		if err := r.Scan(&table, &name, &column.Type, &column.Nullable, &column.Key); err != nil {
+			return err
+		}
+		if last = upper(table); c.Tables[last] == nil {
+			c.Tables[last] = map[string]advice.Column{}
+		}
+		c.Tables[last][upper(name)] = column
+		columns++
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if columns == maxColumns {
+		delete(c.Tables, last) // which may not be whole
+	}
+	err = s.Query(ctx, `SELECT CONVERT_TZ('2026-01-31 00:00:00', 'UTC', 'Asia/Seoul') IS NOT NULL`, nil, func(r *sql.Rows) error {
+		return r.Scan(&c.Zones)
+	})
+	return c, err
 }

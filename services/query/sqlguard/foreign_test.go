@@ -176,38 +176,58 @@ func TestRightStatementsAreNotNoticed(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`SELECT a FROM t WHERE b ILIKE 'x'`:                    "ILIKE is",
-		`SELECT TOP (5) a FROM t`:                              "TOP is",
-		`SELECT a FROM t WHERE b IN (%s)`:                      "%s is a placeholder",
-		`SELECT a FROM t WHERE b = %(name)s`:                   "%( is a placeholder",
-		`SELECT a FROM t LIMIT %d`:                             "%d is a placeholder",
-		`SELECT 7 % s FROM t`:                                  "",
-		`SELECT a AT TIME ZONE 'UTC' FROM t`:                   "AT TIME ZONE",
-		`SELECT NOW() - INTERVAL '7 days'`:                     "an interval is written without quotes",
-		`SELECT NOW() - INTERVAL 7 DAYS`:                       "a unit of time is in the singular here: INTERVAL 7 DAY",
-		`SELECT DISTINCT ON (a) b FROM t`:                      "DISTINCT ON",
-		`SELECT a FROM t ORDER BY a NULLS FIRST`:               "NULLS FIRST",
-		`SELECT a FROM t FULL OUTER JOIN u ON 1`:               "FULL JOIN",
-		`SELECT EXTRACT(EPOCH FROM a) FROM t`:                  "EXTRACT(EPOCH",
-		`SELECT [a] FROM t`:                                    "square brackets",
-		`SELECT a FROM t WHERE b ~ 'x'`:                        "~ is no comparison",
-		`SELECT a->'$.b' FROM t`:                               "->",
-		`SELECT a FROM t WHERE b IS DISTINCT FROM c`:           "IS DISTINCT FROM",
-		`SELECT a, FROM t`:                                     "there is a comma too many before FROM",
-		`SELECT CAST(a AS TEXT) FROM t`:                        "CAST has no type TEXT here: write CHAR",
-		`SELECT a AS text FROM t`:                              "",
-		`SELECT DATE_ADD(a, 7) FROM t`:                         "DATE_ADD takes an interval",
-		`SELECT DATE_ADD(a, INTERVAL 7 DAY) FROM t`:            "",
-		`SELECT SUBSTRING_INDEX(a, ',') FROM t`:                "SUBSTRING_INDEX takes",
-		`SELECT * FROM (SELECT 1) WHERE TRUE`:                  "a subquery behind FROM",
-		`SELECT * FROM (SELECT 1) t`:                           "",
-		`SELECT FROM t`:                                        "there is nothing between",
-		`SELECT a FROM t QUALIFY n = 1`:                        "QUALIFY",
-		`SELECT`:                                               "",
-		`%`:                                                    "",
-		`SELECT (`:                                             "",
-		`INTERVAL`:                                             "",
-		`SELECT a FROM t WHERE b = 'ILIKE ~ [x] AT TIME ZONE'`: "",
+		`SELECT a FROM t WHERE b ILIKE 'x'`:                                           "ILIKE is",
+		`SELECT TOP (5) a FROM t`:                                                     "TOP is",
+		`SELECT a FROM t WHERE b IN (%s)`:                                             "%s is a placeholder",
+		`SELECT a FROM t WHERE b = %(name)s`:                                          "%( is a placeholder",
+		`SELECT a FROM t LIMIT %d`:                                                    "%d is a placeholder",
+		`SELECT 7 % s FROM t`:                                                         "",
+		`SELECT a AT TIME ZONE 'UTC' FROM t`:                                          "AT TIME ZONE",
+		`SELECT NOW() - INTERVAL '7 days'`:                                            "an interval is written without quotes",
+		`SELECT NOW() - INTERVAL 7 DAYS`:                                              "a unit of time is in the singular here: INTERVAL 7 DAY",
+		`SELECT DISTINCT ON (a) b FROM t`:                                             "DISTINCT ON",
+		`SELECT a FROM t ORDER BY a NULLS FIRST`:                                      "NULLS FIRST",
+		`SELECT a FROM t FULL OUTER JOIN u ON 1`:                                      "FULL JOIN",
+		`SELECT EXTRACT(EPOCH FROM a) FROM t`:                                         "EXTRACT(EPOCH",
+		`SELECT [a] FROM t`:                                                           "square brackets",
+		`SELECT a FROM t WHERE b ~ 'x'`:                                               "~ is no comparison",
+		`SELECT a->'$.b' FROM t`:                                                      "->",
+		`SELECT a FROM t WHERE b IS DISTINCT FROM c`:                                  "IS DISTINCT FROM",
+		`SELECT a, FROM t`:                                                            "there is a comma too many before FROM",
+		`SELECT CAST(a AS TEXT) FROM t`:                                               "CAST has no type TEXT here: write CHAR",
+		`SELECT a AS text FROM t`:                                                     "",
+		`SELECT DATE_ADD(a, 7) FROM t`:                                                "DATE_ADD takes an interval",
+		`SELECT DATE_ADD(a, INTERVAL 7 DAY) FROM t`:                                   "",
+		`SELECT SUBSTRING_INDEX(a, ',') FROM t`:                                       "SUBSTRING_INDEX takes",
+		`SELECT * FROM (SELECT 1) WHERE TRUE`:                                         "a subquery behind FROM",
+		`SELECT * FROM (SELECT 1) t`:                                                  "",
+		`SELECT FROM t`:                                                               "there is nothing between",
+		`SELECT a FROM t QUALIFY n = 1`:                                               "QUALIFY",
+		`SELECT 1 FROM "brand"`:                                                       "a table's name is written without quotes",
+		`SELECT EXTRACT(DAY FROM '2026-01-31') FROM t WERE 1`:                         "",
+		`SELECT a, COUNT(*) FROM t GROUP BY ALL`:                                      "GROUP BY ALL is not known here",
+		`SELECT * EXCEPT (a) FROM t`:                                                  "* EXCEPT is BigQuery's",
+		`SELECT a FROM t OFFSET 2 LIMIT 2`:                                            "OFFSET stands behind LIMIT",
+		`SELECT CURDATE() - 180 DAYS`:                                                 "a span of time is written as an interval",
+		`SELECT CURDATE() - INTERVAL 180 DAY WERE 1`:                                  "",
+		`SELECT DATE('now', '-6 months')`:                                             "DATE('now', '-6 months') is SQLite's",
+		`SELECT DATE(a) FROM t WERE 1`:                                                "",
+		`SELECT IF(a, 'b') FROM t`:                                                    "IF takes a condition and two values",
+		`SELECT 1 FROM t WHERE a CONTAINS 'x'`:                                        "CONTAINS is no operator here",
+		`SELECT 1 FROM t WHERE a = {{id}}`:                                            "{{ is a placeholder",
+		`SELECT 1 FROM t WHERE a = ${id}`:                                             "${ is a placeholder",
+		`SELECT MEDIAN(a) FROM t`:                                                     "MEDIAN needs a window here",
+		`SELECT MEDIAN(a) OVER () FROM t WERE 1`:                                      "",
+		`SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY a) FROM t`:                "PERCENTILE_CONT needs a window here",
+		`SELECT PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY a) OVER () FROM t WERE 1`: "",
+		`EXPLAIN ANALYZE SELECT 1`:                                                    "EXPLAIN ANALYZE is not known here: write EXPLAIN SELECT",
+		`SELECT CAST(a AS VARCHAR) FROM t`:                                            "CAST has no type VARCHAR here: write CHAR",
+		`SELECT CAST(a AS FLOAT64) FROM t`:                                            "CAST has no type FLOAT64 here: write DOUBLE",
+		`SELECT`:                                                                      "",
+		`%`:                                                                           "",
+		`SELECT (`:                                                                    "",
+		`INTERVAL`:                                                                    "",
+		`SELECT a FROM t WHERE b = 'ILIKE ~ [x] AT TIME ZONE'`:                        "",
 	} {
 		if got := advice.Syntax(text, "mariadb"); want == "" && got != "" || !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %q, want %q", text, got, want)
@@ -219,6 +239,22 @@ func TestAdvice(t *testing.T) {
 	} {
 		if got := advice.Syntax(text, "mysql"); want == "" && got != "" || !strings.HasPrefix(got, want) {
 			t.Errorf("%s on MySQL: %q, want %q", text, got, want)
+		}
+	}
+	for name, want := range map[string]string{
+		"rownum": "LIMIT n", "SYSDATE": "NOW()", "$1": "placeholder", "$": "", "$x": "", "brand_id": "",
+	} {
+		if got := advice.Pseudo(name); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("%s as a column: %q, want %q", name, got, want)
+		}
+	}
+	for text, want := range map[string]string{
+		`SELECT 1 FROM t WHERE CONTAINS(a, 'x')`: "LIKE '%text%'", `SELECT DECODE(a, 'x', 'y') FROM t`: "CASE col WHEN",
+		`SELECT a FROM t GROUP BY ROLLUP(a)`: "WITH ROLLUP", `SQL: SELECT 1`: "begins with \"SQL:\"", `SELECT :id`: "instead of a :name",
+		`SELECT 1;`: "without a semicolon",
+	} {
+		if _, err := sqlguard.Default(0).Parse(text); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 250 {
+			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 	if advice.Foreign("date_trunc") == "" || advice.Foreign("COUNT") != "" || advice.Usage("datediff") == "" {

@@ -45,5 +45,6 @@ const (
 	ReadOnlyTransaction = 1792
 	Recursion           = 3636
 	CannotConvert       = 3854 // a text that a column's character set cannot hold
+	UnknownType         = 4161 // of MariaDB
 	NeedsHypergraph     = 6037 // such as QUALIFY, of MySQL's other optimizer
 )

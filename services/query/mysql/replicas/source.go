@@ -5,6 +5,7 @@ import (
 
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/sqlguard/advice"
 )
 
 type none = struct{}
@@ -77,9 +78,19 @@ func (s *Set) SearchBrands(ctx context.Context, f query.BrandFilter) ([]query.Br
 	})
 }
 
+// BrandsLike implements query.Source.
+func (s *Set) BrandsLike(ctx context.Context, plain string) ([]string, error) {
+	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) ([]string, error) { return from.BrandsLike(ctx, plain) })
+}
+
 // Codes implements query.Source.
 func (s *Set) Codes(ctx context.Context, table, column string) ([]string, error) {
 	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) ([]string, error) { return from.Codes(ctx, table, column) })
+}
+
+// Catalog implements query.Source.
+func (s *Set) Catalog(ctx context.Context) (*advice.Catalog, error) {
+	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) (*advice.Catalog, error) { return from.Catalog(ctx) })
 }
 
 // Facts implements query.Source.

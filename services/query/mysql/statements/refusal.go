@@ -55,11 +55,12 @@ var numberAdvice = map[uint16]string{
 	1055:                  "add the column to GROUP BY, or take MAX() of it",
 	1525:                  "the text is no date: write '2026-01-31' or '2026-01-31 09:00:00', or STR_TO_DATE(text, format)",
 	1222:                  "each SELECT of a UNION needs as many columns",
-	1241:                  "compare as many columns as the subquery has",
+	1241:                  "compare as many columns as the subquery has; a list of values is written x IN ('a', 'b')",
 	1242:                  "a subquery beside = answers one row: write IN, or LIMIT 1",
 	1248:                  "write an alias behind the parenthesis: (SELECT …) AS t",
 	1235:                  "join with a derived table instead",
 	3593:                  "compute a window function in a WITH, and filter in the SELECT behind it",
+	4078:                  "compare two values of one kind: a list of values is written x IN ('a', 'b')",
 	4015:                  "compute a window function in a WITH, and filter in the SELECT behind it",
 }
 
@@ -83,7 +84,7 @@ func (r *Reader) translate(ctx context.Context, st query.Statement, answered *my
 	switch answered.Number {
 	case errno.Syntax, errno.EmptyQuery:
 		return syntax(st.Text, written, answered.Message, r.dialect(ctx))
-	case errno.NeedsHypergraph:
+	case errno.NeedsHypergraph, errno.UnknownType:
 		if hint := advice.Syntax(written, r.dialect(ctx)); hint != "" {
 			return hint
 		}
@@ -190,6 +191,9 @@ func (n *names) missingTable(name string) string {
 
 // missingColumn explains an unknown column in a statement; message is the server's, which tells the clause.
 func (n *names) missingColumn(name, written, message string) string {
+	if instead := advice.Pseudo(name); instead != "" {
+		return instead
+	}
 	words := advice.Words(written)
 	prefix, plain := "", name
 	if i := strings.LastIndexByte(name, '.'); i >= 0 {

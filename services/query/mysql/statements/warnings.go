@@ -8,6 +8,7 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hub.internal/pkg/text"
@@ -75,6 +76,8 @@ var plainWords = []struct {
 }{
 	{"1292", regexp.MustCompile(`(?i)incorrect (?:datetime|date|timestamp) value: '(\d{4}-\d\d-\d\d[T ][\d:.]+Z)'`), "sql.date",
 		"the Z of '%s' was ignored, since the times here have no zone and are UTC: write '2026-01-31 09:00:00'"},
+	{"1292", regexp.MustCompile(`(?i)incorrect (?:datetime|date|timestamp) value: '(\d{4}-\d\d-\d\d[T ][\d:.]+[+-]\d\d:?\d\d)'`), "sql.date",
+		"the zone of '%s' was ignored, since the times here have none and are UTC: write the time in UTC, '2026-01-31 09:00:00'"},
 	{"1292", regexp.MustCompile(`(?i)incorrect (?:time|seconds) value: '(-?(?:839|8[4-9]\d|9\d\d|\d{4,})(?::[\d:.]+)?)'`), "sql.time",
 		"the time '%s' was cut, since TIME ends at 838:59:59: count with TIMESTAMPDIFF(SECOND, from, to)"},
 	{"1292", regexp.MustCompile(`(?i)incorrect (?:N?CHAR|BINARY)\(\d+\) value: '(.*?)'`), "sql.cut",
@@ -98,6 +101,19 @@ var plainWords = []struct {
 		"a text is no whole JSON, and the JSON function answers NULL for it: filter with JSON_VALID(col)"},
 }
 
+var escapedBytes = regexp.MustCompile(`(?:\\x[0-9A-F]{2})+`)
+
+// unescaped is a value as it was written, of which a server shows the bytes beyond ASCII as \xEB; what it has cut is left out.
+func unescaped(value string) string {
+	return strings.ToValidUTF8(escapedBytes.ReplaceAllStringFunc(value, func(bytes string) string {
+		plain, err := strconv.Unquote(`"` + bytes + `"`)
+		if err != nil {
+			return bytes
+		}
+		return plain
+	}), "")
+}
+
 // inPlainWords is a warning as a caller can use it, and the kind of it: warnings of one kind are told once.
 func inPlainWords(number, message string) (kind string, w tool.Warning) {
 	for _, p := range plainWords {
@@ -107,7 +123,7 @@ func inPlainWords(number, message string) (kind string, w tool.Warning) {
 		if m := p.says.FindStringSubmatch(message); m != nil {
 			words := p.words
 			if strings.Contains(words, "%s") {
-				words = fmt.Sprintf(words, text.Shorten(m[1], 60))
+				words = fmt.Sprintf(words, text.Shorten(unescaped(m[1]), 60))
 			}
 			return p.rule, tool.Warning{Rule: p.rule, Message: words}
 		}

@@ -33,14 +33,16 @@ func TestTheServersWarningsAreTold(t *testing.T) {
 	f.exec(t, `INSERT INTO partner VALUES (1, 'a', NULL, 'KR', '2026-01-01'), (2, 'b', NULL, 'KR', '2026-01-01'), (3, '7', NULL, 'KR', `+
 		`'2026-01-01')`)
 	for text, want := range map[string]string{
-		`SELECT name FROM partner WHERE created_at >= 'soon'`: "sql.date the text 'soon' is no date",
-		`SELECT name FROM partner WHERE name = 0`:             "sql.number the text 'a' was read as a number",
-		`SELECT 1 / 0, 2 DIV 0`:                               "sql.division a division by 0",
-		`SELECT STR_TO_DATE('x', '%d')`:                       "sql.date the text 'x' is not of the format",
-		`SELECT JSON_EXTRACT('{', '$.a')`:                     "sql.json a text is no",
-		`SELECT CAST('12x' AS SIGNED)`:                        "sql.number the text '12x'",
-		`SELECT name FROM partner`:                            "",
-		`EXPLAIN EXTENDED SELECT name FROM partner`:           "", // a note
+		`SELECT name FROM partner WHERE created_at >= 'soon'`:                      "sql.date the text 'soon' is no date",
+		`SELECT name FROM partner WHERE created_at >= '2026년 6월 1일'`:               "sql.date the text '2026년 6월 1일' is no date",
+		`SELECT name FROM partner WHERE created_at >= '2026-06-01T00:00:00+09:00'`: "sql.date the zone of '2026-06-01T00:00:00+09",
+		`SELECT name FROM partner WHERE name = 0`:                                  "sql.number the text 'a' was read as a number",
+		`SELECT 1 / 0, 2 DIV 0`:                                                    "sql.division a division by 0",
+		`SELECT STR_TO_DATE('x', '%d')`:                                            "sql.date the text 'x' is not of the format",
+		`SELECT JSON_EXTRACT('{', '$.a')`:                                          "sql.json a text is no",
+		`SELECT CAST('12x' AS SIGNED)`:                                             "sql.number the text '12x'",
+		`SELECT name FROM partner`:                                                 "",
+		`EXPLAIN EXTENDED SELECT name FROM partner`:                                "", // a note
 		`SHOW TABLES`:                      "",
 		`SELECT name FROM partner LIMIT 0`: "",
 	} {

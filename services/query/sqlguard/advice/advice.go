@@ -133,6 +133,18 @@ var foreignForms = []foreignForm{
 	{"EXTRACT ( DOW|ISODOW|DOY|CENTURY|DECADE", nil,
 		"EXTRACT has no {2} here: write DAYOFWEEK(col), WEEKDAY(col), DAYOFYEAR(col) or YEAR(col)"},
 	{"IN ( )", nil, "a list behind IN has a value at least: write IN (NULL) where there is none"},
+	{"FROM|JOIN", isQuotedTable, "a table's name is written without quotes here, or in `backquotes`"},
+	{"GROUP BY ALL", nil, "GROUP BY ALL is not known here: name the columns that are no aggregates"},
+	{"* EXCEPT|EXCLUDE (", nil, "* {1} is BigQuery's or Snowflake's: name the columns that you need"},
+	{"OFFSET", isEarlyOffset, "OFFSET stands behind LIMIT: write LIMIT 10 OFFSET 20"},
+	{"DAY|DAYS|WEEK|WEEKS|MONTH|MONTHS|YEAR|YEARS|HOUR|HOURS|MINUTE|MINUTES", isBareInterval,
+		"a span of time is written as an interval: CURDATE() - INTERVAL 180 DAY"},
+	{"DATE|DATETIME (", isSQLiteDate,
+		"{0}('now', '-6 months') is SQLite's: write CURDATE() - INTERVAL 6 MONTH, and DATE(col) for the day of a time"},
+	{"IF (", hasNotThreeArguments, "IF takes a condition and two values: IF(condition, a, b)"},
+	{"CONTAINS", isQuotedNumber, "CONTAINS is no operator here: write col LIKE '%text%'"},
+	{"{ {", isDoubled, "{{ is a placeholder of a template: write the value itself, text in single quotes"},
+	{"$ {", isDoubled, "${ is a placeholder of a program: write the value itself, text in single quotes"},
 	{"COUNT (", isSpaced, "COUNT is built in only where its parenthesis follows at once: write COUNT("},
 }
 
@@ -140,6 +152,10 @@ var foreignForms = []foreignForm{
 var formsByServer = map[string][]foreignForm{
 	"mariadb": {
 		{"- >", nil, "-> is not known here: write JSON_VALUE(document, '$.key')"},
+		{"MEDIAN (", hasNoWindow, "MEDIAN needs a window here: write SELECT DISTINCT MEDIAN(col) OVER (), or OVER (PARTITION BY group)"},
+		{"PERCENTILE_CONT|PERCENTILE_DISC (", hasNoWindow,
+			"{0} needs a window here: write SELECT DISTINCT {0}(0.5) WITHIN GROUP (ORDER BY col) OVER (PARTITION BY group)"},
+		{"EXPLAIN|DESCRIBE|DESC ANALYZE", isFirst, "{0} ANALYZE is not known here: write EXPLAIN SELECT …, which tells the plan"},
 	},
 	"mysql": {
 		{"MEDIAN|PERCENTILE_CONT|PERCENTILE_DISC (", isUnqualified, "{0} " + list.Reasons(foreignText)["MEDIAN"]},
@@ -163,6 +179,36 @@ func isDoubled(t lexer.Tokens, i int) bool { return t[i].End == t[i+1].Start }
 
 // isSpaced reports whether there is something between the word at i and the parenthesis behind it.
 func isSpaced(t lexer.Tokens, i int) bool { return t[i].End != t[i+1].Start }
+
+// isFirst reports whether the statement begins at i.
+func isFirst(_ lexer.Tokens, i int) bool { return i == 0 }
+
+// isQuotedTable reports whether a text stands behind i where a table belongs: not in EXTRACT, TRIM or SUBSTRING, whose FROM takes one.
+func isQuotedTable(t lexer.Tokens, i int) bool {
+	return isQuotedNumber(t, i) && (t.Key(i) == "JOIN" || selects(t, i))
+}
+
+// isEarlyOffset reports whether a LIMIT follows the number behind i.
+func isEarlyOffset(t lexer.Tokens, i int) bool { return i > 0 && t.Key(i+2) == "LIMIT" }
+
+// isBareInterval reports whether the unit at i has a number that is added or taken, and no INTERVAL, before it.
+func isBareInterval(t lexer.Tokens, i int) bool {
+	return i > 1 && t[i-1].Digits && isOneOf(t.Key(i-2), "+|-")
+}
+
+// isSQLiteDate reports whether the call at i has modifiers, or 'now'.
+func isSQLiteDate(t lexer.Tokens, i int) bool {
+	return len(t.Arguments(i+1)) > 1 || strings.EqualFold(t[i+2].Text, "'now'")
+}
+
+// hasNoWindow reports whether no OVER follows the call at i, nor the WITHIN GROUP behind it.
+func hasNoWindow(t lexer.Tokens, i int) bool {
+	behind := t[i+1].Mate + 1
+	if t.Key(behind) == "WITHIN" && t.Key(behind+2) == "(" {
+		behind = t[behind+2].Mate + 1
+	}
+	return t.Key(behind) != "OVER"
+}
 
 // isTop reports whether the TOP at i stands as SQL Server has it, before a number.
 func isTop(t lexer.Tokens, i int) bool {
@@ -233,6 +279,7 @@ var usage = map[string]string{
 	"SUBSTRING_INDEX": substringIndexUsage,
 	"DATEDIFF":        "DATEDIFF takes two dates and tells days: DATEDIFF(later, earlier); TIMESTAMPDIFF(MONTH, from, to) counts other units",
 	"ISNULL":          "ISNULL takes one value: write IFNULL(col, other)",
+	"IF":              "IF takes a condition and two values: IF(condition, a, b)",
 	"IFNULL":          "IFNULL takes two values: IFNULL(col, other); COALESCE takes more",
 	"NVL":             "NVL takes two values: NVL(col, other); COALESCE takes more",
 	"DATE_FORMAT":     "DATE_FORMAT takes a date and a format: DATE_FORMAT(col, '%Y-%m')",
@@ -246,6 +293,24 @@ var usage = map[string]string{
 	"JSON_VALUE":      "JSON_VALUE takes a document and a path: JSON_VALUE(document, '$.key')",
 	"UNIX_TIMESTAMP":  "UNIX_TIMESTAMP takes one time: UNIX_TIMESTAMP(col)",
 	"FROM_UNIXTIME":   "FROM_UNIXTIME takes a number, and a format: FROM_UNIXTIME(n, '%Y-%m-%d')",
+}
+
+// pseudo are columns that other databases have in every statement, and names of theirs that stand without a parenthesis.
+var pseudo = map[string]string{
+	"ROWNUM": "ROWNUM is Oracle's: end the statement with LIMIT n, or number rows with ROW_NUMBER() OVER (ORDER BY col)",
+	"ROWID":  "ROWID is another database's: name the table's own key", "_ROWID_": "_ROWID_ is SQLite's: name the table's own key",
+	"LEVEL":   "LEVEL is Oracle's: count the steps of a WITH RECURSIVE",
+	"SYSDATE": "SYSDATE is Oracle's: write NOW(), in UTC", "SYSTIMESTAMP": "SYSTIMESTAMP is Oracle's: write NOW(), in UTC",
+	"TODAY": "TODAY is no word here: write CURDATE(), in UTC", "GETDATE": "GETDATE is SQL Server's: write NOW(), in UTC",
+	"CURRENT_DATETIME": "CURRENT_DATETIME is BigQuery's: write NOW(), in UTC",
+}
+
+// Pseudo says what to write in place of a name that is a column to other databases, or a placeholder; "" of any other.
+func Pseudo(column string) string {
+	if len(column) > 1 && column[0] == '$' && strings.Trim(column[1:], "0123456789") == "" {
+		return column + " is a placeholder of a program: write the value itself, text in single quotes"
+	}
+	return pseudo[strings.ToUpper(column)]
 }
 
 // Usage is how a built-in function is called; "" when it is not one that is often called otherwise.

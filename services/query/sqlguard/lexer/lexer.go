@@ -289,6 +289,10 @@ func (l *lexer) punctuation(c byte) error {
 			return Refuse("sql.cast", ":: at byte %d is PostgreSQL's cast: write CAST(value AS type), with CHAR, SIGNED, "+
 				"DECIMAL(18,2), DATE or DATETIME", l.pos)
 		}
+		if len(l.toks) == 1 && l.toks[0].Name != "" && !heads[l.toks[0].Key] {
+			return Refuse("sql.head", "the statement begins with %.40q: leave that out, and send the statement alone",
+				l.text[l.toks[0].Start:l.pos+1])
+		}
 		return Refuse("sql.placeholder", "colon at byte %d: write the value itself instead of a :name", l.pos)
 	case '\\':
 		return Refuse("sql.backslash", "backslash at byte %d outside a string: leave out \\G and the like, and write NULL for \\N", l.pos)
@@ -297,6 +301,9 @@ func (l *lexer) punctuation(c byte) error {
 	l.add(l.text[l.start:l.pos], "")
 	return nil
 }
+
+// heads are the words that a reading statement begins with.
+var heads = WordSet(`SELECT WITH SHOW EXPLAIN DESCRIBE DESC`)
 
 // digitsEnd returns the end of the decimal digits of t at i.
 func digitsEnd(t string, i int) int {

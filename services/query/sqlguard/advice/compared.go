@@ -1,0 +1,173 @@
+package advice
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Comparison is what a SELECT asks of a column of the catalog. Names are in lower case.
+type Comparison struct {
+	Table, Column string
+	// Texts are what the column is to equal one of; none where it is asked for something else.
+	Texts []string
+	// Since is the time from which on it is to be, without a zone; zero where it is asked for something else.
+	Since time.Time
+}
+
+// Compared returns what an accepted SELECT asks of columns, as far as it is plain: texts and numbers that they equal, and times that
+// they are not before. Now is what NOW() tells.
+func (c *Catalog) Compared(text string, now time.Time) (list []Comparison) {
+	r, isSelect := c.read(text)
+	if !isSelect {
+		return nil
+	}
+	for i := range r.Tokens {
+		if !r.beginsValue(i) {
+			continue
+		}
+		if r.Key(i) == "YEAR" && r.Key(i+1) == "(" {
+			list = append(list, r.sinceYear(i)...)
+			continue
+		}
+		of, known := r.column(i)
+		if !known {
+			continue
+		}
+		one := Comparison{Table: strings.ToLower(of.table), Column: strings.ToLower(of.name)}
+		op, behind := r.operator(of.end)
+		switch {
+		case r.Key(of.end) == "BETWEEN":
+			one.Since, _ = r.moment(of.end+1, now)
+		case isOneOf(op, ">|>="):
+			one.Since, _ = r.moment(behind, now)
+		case op == "=":
+			one.Since, _ = r.moment(behind, now)
+			if value, is := r.literal(behind); is && r.endsValueAt(behind+1) {
+				one.Texts = []string{value}
+			}
+		case r.Key(of.end) == "IN" && r.Key(of.end+1) == "(":
+			for _, a := range r.Arguments(of.end + 1) {
+				if value, is := r.literal(a.From); is && a.To == a.From+1 {
+					one.Texts = append(one.Texts, value)
+				}
+			}
+			if len(one.Texts) != len(r.Arguments(of.end+1)) {
+				one.Texts = nil
+			}
+		}
+		if !of.isDate() {
+			one.Since = time.Time{}
+		}
+		if len(one.Texts) > 0 || !one.Since.IsZero() {
+			list = append(list, one)
+		}
+	}
+	return list
+}
+
+// literal is the value of the text or number at i, unless it has quotes or backslashes in it.
+func (r *reading) literal(i int) (value string, is bool) {
+	if i >= len(r.Tokens) || !r.Tokens[i].Quoted && !r.Tokens[i].Digits {
+		return "", false
+	}
+	value = r.Tokens[i].Text
+	if r.Tokens[i].Quoted {
+		value = value[1 : len(value)-1]
+	}
+	return value, !strings.ContainsAny(value, `'"\`)
+}
+
+// sinceYear is YEAR(column) = 2026, or >=, at i.
+func (r *reading) sinceYear(i int) []Comparison {
+	of, known := r.of(r.Arguments(i + 1)[0])
+	op, behind := r.operator(r.Tokens[i+1].Mate + 1)
+	if !known || !of.isDate() || !isOneOf(op, "=|>=") || !r.endsValueAt(behind+1) {
+		return nil
+	}
+	value, is := r.literal(behind)
+	year, err := strconv.Atoi(value)
+	if !is || err != nil {
+		return nil
+	}
+	return []Comparison{{Table: strings.ToLower(of.table), Column: strings.ToLower(of.name),
+		Since: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)}}
+}
+
+// moment is the time that stands at i: a text, or now and today, and an interval before or behind those. It is zero where nothing
+// says it plainly.
+func (r *reading) moment(i int, now time.Time) (at time.Time, end int) {
+	if r.Key(i) == "DATE" || r.Key(i) == "TIMESTAMP" {
+		i++
+	}
+	if i >= len(r.Tokens) {
+		return at, i
+	}
+	if r.Tokens[i].Quoted {
+		for _, layout := range []string{time.DateOnly, time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04"} {
+			if at, err := time.Parse(layout, r.Tokens[i].Text[1:len(r.Tokens[i].Text)-1]); err == nil && r.endsValueAt(i+1) {
+				return at, i + 1
+			}
+		}
+		return time.Time{}, i
+	}
+	if isOneOf(r.Key(i), "DATE_SUB|DATE_ADD|SUBDATE|ADDDATE") && r.Key(i+1) == "(" {
+		list := r.Arguments(i + 1)
+		at, end = r.base(list[0].From, now)
+		if len(list) != 2 || end != list[0].To {
+			return time.Time{}, i
+		}
+		sign := 1
+		if isOneOf(r.Key(i), "DATE_SUB|SUBDATE") {
+			sign = -1
+		}
+		return r.shifted(at, list[1].From, sign), r.Tokens[i+1].Mate + 1
+	}
+	at, end = r.base(i, now)
+	switch r.Key(end) {
+	case "-":
+		return r.shifted(at, end+1, -1), end + 4
+	case "+":
+		return r.shifted(at, end+1, 1), end + 4
+	}
+	return at, end
+}
+
+// base is now or today at i.
+func (r *reading) base(i int, now time.Time) (at time.Time, end int) {
+	if end = r.today(i); end > 0 {
+		year, month, day := now.Date()
+		return time.Date(year, month, day, 0, 0, 0, 0, time.UTC), end
+	}
+	if isOneOf(r.Key(i), "NOW|SYSDATE|CURRENT_TIMESTAMP|UTC_TIMESTAMP|LOCALTIMESTAMP") && dateEnd(r.Tokens, i) > 0 {
+		return now, dateEnd(r.Tokens, i)
+	}
+	return time.Time{}, i
+}
+
+// shifted is a time with the INTERVAL at i behind it, or before it with a sign of -1; zero of an interval that is not plain.
+func (r *reading) shifted(at time.Time, i, sign int) time.Time {
+	if at.IsZero() || r.Key(i) != "INTERVAL" || i+2 >= len(r.Tokens) || !r.Tokens[i+1].Digits || !r.endsValueAt(i+3) {
+		return time.Time{}
+	}
+	n, err := strconv.Atoi(r.Tokens[i+1].Text)
+	if err != nil || n > 100_000 {
+		return time.Time{}
+	}
+	n *= sign
+	switch r.Key(i + 2) {
+	case "HOUR":
+		return at.Add(time.Duration(n) * time.Hour)
+	case "DAY":
+		return at.AddDate(0, 0, n)
+	case "WEEK":
+		return at.AddDate(0, 0, 7*n)
+	case "MONTH":
+		return at.AddDate(0, n, 0)
+	case "QUARTER":
+		return at.AddDate(0, 3*n, 0)
+	case "YEAR":
+		return at.AddDate(n, 0, 0)
+	}
+	return time.Time{}
+}

@@ -1,0 +1,344 @@
+package advice
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"hub.internal/services/query/sqlguard/lexer"
+)
+
+// Notices returns what in an accepted SELECT runs and answers something else than was asked, as far as the catalog shows it. What
+// a name stands for has to be sure: nothing is said of a column that may be another.
+func (c *Catalog) Notices(text string) (notices []Notice) {
+	r, isSelect := c.read(text)
+	if !isSelect {
+		return nil
+	}
+	add := func(rule, message string) {
+		n := Notice{rule, message}
+		if message != "" && !slices.Contains(notices, n) {
+			notices = append(notices, n)
+		}
+	}
+	for i := range r.Tokens {
+		add("sql.date_only", r.dayAsBound(i))
+		add("sql.date_number", r.digitsOfDates(i))
+		add("sql.null", r.inNullable(i))
+		add("sql.correlated", r.inOuter(i))
+		add("sql.named_zone", r.namedZone(i))
+		add("sql.balance", r.sumOfBalances(i))
+		add("sql.fan_out", r.sumOfRepeated(i))
+	}
+	for n := range r.scopes {
+		add("sql.outer", r.dropsOuter(n))
+	}
+	add("sql.personal", r.personal())
+	return notices
+}
+
+// isMoment reports whether a column has a date and a time.
+func (c Column) isMoment() bool { return c.Type == "datetime" || c.Type == "timestamp" }
+
+// isDate reports whether a column has a date.
+func (c Column) isDate() bool { return c.isMoment() || c.Type == "date" }
+
+// day is the date without a time that stands at i as a text, and where it ends.
+func (r *reading) day(i int) (at time.Time, end int) {
+	if r.Key(i) == "DATE" {
+		i++
+	}
+	if i >= len(r.Tokens) || !r.Tokens[i].Quoted || len(r.Tokens[i].Text) != len(`'2026-01-31'`) {
+		return at, 0
+	}
+	at, err := time.Parse(time.DateOnly, r.Tokens[i].Text[1:11])
+	if err != nil {
+		return at, 0
+	}
+	return at, i + 1
+}
+
+// lastDay is behind the LAST_DAY(…) at i, today behind the CURDATE() there; 0 for none.
+func (r *reading) lastDay(i int) (end int) {
+	if r.Key(i) == "LAST_DAY" && r.Key(i+1) == "(" {
+		return r.Tokens[i+1].Mate + 1
+	}
+	return 0
+}
+
+func (r *reading) today(i int) (end int) {
+	switch {
+	case !isOneOf(r.Key(i), "CURDATE|CURRENT_DATE|UTC_DATE"):
+		return 0
+	case r.Key(i+1) == "(":
+		return r.Tokens[i+1].Mate + 1
+	}
+	return i + 1
+}
+
+// dayAsBound finds a date without a time as the upper end of a column that has times, or as what it equals or is later than.
+func (r *reading) dayAsBound(i int) string {
+	if !r.beginsValue(i) {
+		return ""
+	}
+	if day, end := r.day(i); end > 0 { // 'day' >= column
+		op, behind := r.operator(end)
+		if c, known := r.column(behind); op != "" && known && c.isMoment() && r.endsValueAt(c.end) {
+			turned := map[string]string{">=": "<=", "=": "=", "<": ">"}[op]
+			return dayMessage(turned, r.written(behind, c), day)
+		}
+		return ""
+	}
+	c, known := r.column(i)
+	if !known || !c.isMoment() {
+		return ""
+	}
+	name, at := r.written(i, c), c.end
+	if r.Key(at) == "NOT" {
+		at++
+	}
+	switch op, behind := r.operator(at); {
+	case r.Key(at) == "BETWEEN":
+		upper := r.and(at) + 1
+		if day, end := r.day(upper); end > 0 && r.endsValueAt(end) {
+			return dayMessage("<=", name, day)
+		}
+		if end := r.lastDay(upper); end > 0 && r.endsValueAt(end) {
+			return lastDayMessage(name)
+		}
+	case r.Key(at) == "IN" && r.Key(at+1) == "(":
+		for _, one := range r.Arguments(at + 1) {
+			if day, end := r.day(one.From); end == one.To {
+				return dayMessage("=", name, day)
+			}
+		}
+	case op != "":
+		if day, end := r.day(behind); end > 0 && r.endsValueAt(end) {
+			return dayMessage(op, name, day)
+		}
+		if end := r.lastDay(behind); op == "<=" && end > 0 && r.endsValueAt(end) {
+			return lastDayMessage(name)
+		}
+		if end := r.today(behind); op == "=" && end > 0 && r.endsValueAt(end) {
+			return fmt.Sprintf("%s has a time, and equals CURDATE() at midnight alone: write %[1]s >= CURDATE() AND %[1]s < CURDATE() + "+
+				"INTERVAL 1 DAY", name)
+		}
+	}
+	return ""
+}
+
+// and is the AND of the BETWEEN at i.
+func (r *reading) and(i int) int {
+	for i++; i < len(r.Tokens) && r.Key(i) != "AND" && r.Key(i) != ")"; i++ {
+		if r.Key(i) == "(" {
+			i = r.Tokens[i].Mate
+		}
+	}
+	return i
+}
+
+func dayMessage(op, name string, day time.Time) string {
+	this, next := day.Format(time.DateOnly), day.AddDate(0, 0, 1).Format(time.DateOnly)
+	switch op {
+	case "<=":
+		return fmt.Sprintf("%s has a time, and '%s' is that day's midnight, so that the rest of the day is left out: write %[1]s < '%[3]s'",
+			name, this, next)
+	case "=":
+		return fmt.Sprintf("%s has a time, and equals '%s' at midnight alone: write %[1]s >= '%[2]s' AND %[1]s < '%[3]s'", name, this, next)
+	case ">":
+		return fmt.Sprintf("%s has a time, and is later than '%s' from that day's midnight on: write %[1]s >= '%[3]s' for later days, or "+
+			"%[1]s >= '%[2]s' for that day too", name, this, next)
+	}
+	return ""
+}
+
+func lastDayMessage(name string) string {
+	return name + " has a time, and LAST_DAY() is that day's midnight, so that the rest of the day is left out: write " + name +
+		" < LAST_DAY(…) + INTERVAL 1 DAY"
+}
+
+// dateValue is behind the date at i: a column, a function that answers one, or the least, greatest or neighbouring of a column's.
+// plain says that the text alone tells so, which is told elsewhere.
+func (r *reading) dateValue(i int) (end int, plain bool) {
+	if r.Name(i) == "" {
+		return 0, false
+	}
+	if end := dateEnd(r.Tokens, i); end > 0 {
+		return end, true
+	}
+	if c, known := r.column(i); known && c.isDate() {
+		return c.end, false
+	}
+	if !isOneOf(r.Key(i), "MIN|MAX|LAG|LEAD|FIRST_VALUE|LAST_VALUE") || r.Key(i+1) != "(" {
+		return 0, false
+	}
+	if c, known := r.column(i + 2); !known || !c.isDate() || !isOneOf(r.Key(c.end), ")|,") {
+		return 0, false
+	}
+	end = r.Tokens[i+1].Mate + 1
+	if r.Key(end) == "OVER" && r.Key(end+1) == "(" {
+		end = r.Tokens[end+1].Mate + 1
+	}
+	return end, false
+}
+
+// digitsOfDates finds a column of dates in a sum: the number is made of the date's digits.
+func (r *reading) digitsOfDates(i int) string {
+	if isOneOf(r.Key(i), "SUM|AVG") && r.Key(i+1) == "(" {
+		inner := r.Arguments(i + 1)[0]
+		if r.Key(inner.From) == "DISTINCT" {
+			inner.From++
+		}
+		if c, known := r.of(inner); known && c.isDate() {
+			return fmt.Sprintf("%s of %s is that of its digits, and no date: write FROM_UNIXTIME(AVG(UNIX_TIMESTAMP(%[2]s))), or MIN and MAX",
+				r.Key(i), r.written(inner.From, c))
+		}
+		return ""
+	}
+	end, plain := r.dateValue(i)
+	sign := r.Key(end)
+	if end == 0 || sign != "+" && sign != "-" || end+1 >= len(r.Tokens) || r.Key(i-1) == "INTERVAL" {
+		return ""
+	}
+	if other, alsoPlain := r.dateValue(end + 1); sign == "-" && other > 0 && !(plain && alsoPlain) {
+		return "a date less a date is the difference of their digits, and no time: write DATEDIFF(a, b) or TIMESTAMPDIFF(DAY, b, a)"
+	}
+	if plain || !r.Tokens[end+1].Digits || r.Tokens[end+1].Text == "0" {
+		return ""
+	}
+	return fmt.Sprintf("a date %s %s is a sum of its digits, and no date: write %[1]s INTERVAL %[2]s DAY", sign, r.Tokens[end+1].Text)
+}
+
+// subquery is the only thing that the query behind the IN at i selects, where that is a name.
+func (r *reading) subquery(i int) (inner int, item lexer.Argument, ok bool) {
+	if r.Key(i) != "IN" || r.Key(i+1) != "(" || r.Key(i+2) != "SELECT" {
+		return 0, item, false
+	}
+	items := selected(r.Tokens, i+2)
+	if inner = r.enclosing(i + 2); len(items) != 1 || inner < 0 || r.scopes[inner].at != i+2 {
+		return 0, item, false
+	}
+	item = items[0]
+	if r.Key(item.From) == "DISTINCT" {
+		item.From++
+	}
+	return inner, item, true
+}
+
+// inNullable finds NOT IN of a query for a column that may be NULL, and that nothing else in the query names.
+func (r *reading) inNullable(i int) string {
+	inner, item, ok := r.subquery(i)
+	if !ok || r.Key(i-1) != "NOT" {
+		return ""
+	}
+	c, known := r.of(item)
+	if !known || !c.Nullable || c.scope != inner {
+		return ""
+	}
+	for j := item.To; j < r.scopes[inner].end; j++ {
+		if r.Name(j) == c.name {
+			return ""
+		}
+	}
+	return fmt.Sprintf("NOT IN is never true where the query answers NULL, which %s.%s may be: add WHERE %[2]s IS NOT NULL to it, or write "+
+		"NOT EXISTS", strings.ToLower(c.table), strings.ToLower(c.name))
+}
+
+// inOuter finds IN of a query for a column that only the query around it has.
+func (r *reading) inOuter(i int) string {
+	inner, item, ok := r.subquery(i)
+	if !ok || item.To-item.From != 1 {
+		return ""
+	}
+	c, known := r.column(item.From)
+	if !known || c.scope == inner || len(r.scopes[inner].from) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s in the subquery is that of the query around it, since %s has no such column: it is compared with itself; "+
+		"name a column of the subquery's table", strings.ToLower(c.name), strings.ToLower(r.scopes[inner].from[0].table))
+}
+
+// namedZone finds a conversion from or to a zone by its name on a server that knows none.
+func (r *reading) namedZone(i int) string {
+	if r.Key(i) != "CONVERT_TZ" || r.Key(i+1) != "(" || r.catalog.Zones {
+		return ""
+	}
+	list := r.Arguments(i + 1)
+	for _, zone := range list[min(1, len(list)):] {
+		if text := r.Tokens[zone.From].Text; zone.To-zone.From == 1 && r.Tokens[zone.From].Quoted && !strings.ContainsAny(text, "+-") &&
+			!strings.EqualFold(text[1:len(text)-1], "SYSTEM") {
+			return fmt.Sprintf("CONVERT_TZ answers NULL for %.40s, since this server knows no zones by name: write CONVERT_TZ(x, '+00:00', "+
+				"'+09:00') for Korean time", text)
+		}
+	}
+	return ""
+}
+
+// Columns of the CRM's tables that say something else than their type: addresses of B2C members, and balances after each row.
+var (
+	addresses = lexer.WordSet(`MEMBER.EMAIL`)
+	balances  = lexer.WordSet(`DEPOSIT_TRANSACTION.BALANCE_LITER`)
+)
+
+// personal finds addresses of members among what the statement answers.
+func (r *reading) personal() string {
+	const words = "member.email has addresses of B2C members, who are never written to: leave it out of lists, pages and mails, and " +
+		"count by member_id"
+	handed := false // by a query within
+	for n, s := range r.scopes {
+		for _, item := range selected(r.Tokens, s.at) {
+			if r.Key(item.From) == "DISTINCT" {
+				item.From++
+			}
+			if item.From >= item.To || !r.answersAddress(n, item) {
+				continue
+			}
+			if r.isOutermost(n) {
+				return words
+			}
+			handed = true
+		}
+	}
+	for n, s := range r.scopes {
+		if !handed || !r.isOutermost(n) {
+			continue
+		}
+		for _, item := range selected(r.Tokens, s.at) {
+			plain := item.To-item.From == 1 || item.To-item.From == 3 && r.Key(item.From+1) == "."
+			if last := item.To - 1; last >= 0 && (r.Key(last) == "*" || plain && r.Name(last) == "EMAIL") {
+				return words
+			}
+		}
+	}
+	return ""
+}
+
+// answersAddress reports whether an item of a scope's list is a column with addresses of members, or * with it.
+func (r *reading) answersAddress(n int, item lexer.Argument) bool {
+	if c, known := r.column(item.From); known {
+		return addresses[c.table+"."+c.name] && (c.end == item.To || r.Key(c.end) == "AS" || c.end == item.To-1)
+	}
+	alias := ""
+	if r.Key(item.From+1) == "." {
+		alias = r.Name(item.From)
+	}
+	if r.Key(item.To-1) != "*" || item.To-item.From != 1 && alias == "" {
+		return false
+	}
+	return slices.ContainsFunc(r.scopes[n].from, func(s source) bool {
+		_, has := r.catalog.Tables[s.table]["EMAIL"]
+		return has && addresses[s.table+".EMAIL"] && (alias == "" || alias == s.alias)
+	})
+}
+
+// isOutermost reports whether what a scope selects is answered.
+func (r *reading) isOutermost(n int) bool {
+	at := r.scopes[n].at
+	for i := range at {
+		if r.Key(i) == "(" && r.Tokens[i].Mate > at && i > 0 && !isOneOf(r.Key(i-1), "(|UNION|ALL|DISTINCT|EXCEPT|INTERSECT") {
+			return false
+		}
+	}
+	return true
+}

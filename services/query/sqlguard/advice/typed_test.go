@@ -1,0 +1,219 @@
+package advice_test
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"hub.internal/pkg/hubtest"
+	"hub.internal/services/query/sqlguard"
+	"hub.internal/services/query/sqlguard/advice"
+	"hub.internal/services/query/sqlguard/list"
+)
+
+var (
+	tableRE  = regexp.MustCompile(`^CREATE TABLE (\w+)`)
+	columnRE = regexp.MustCompile(`^  ([a-z_]+) +([A-Z]+)(.*)`)
+	keyRE    = regexp.MustCompile(`PRIMARY KEY \(([^)]*)\)`)
+)
+
+// marketplace is the catalog of the marketplace's schema, as a server would tell it.
+func marketplace(t testing.TB) *advice.Catalog {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(hubtest.Root(t), "deploy", "source", "schema.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &advice.Catalog{Tables: map[string]map[string]advice.Column{}}
+	table := ""
+	for line := range strings.Lines(string(text)) {
+		if m := tableRE.FindStringSubmatch(line); m != nil {
+			table = strings.ToUpper(m[1])
+			c.Tables[table] = map[string]advice.Column{}
+		} else if m := columnRE.FindStringSubmatch(line); m != nil {
+			c.Tables[table][strings.ToUpper(m[1])] = advice.Column{Type: strings.ToLower(m[2]), Nullable: !strings.Contains(m[3], "NOT NULL")}
+		} else if m := keyRE.FindStringSubmatch(line); m != nil {
+			for _, name := range strings.Split(strings.ToUpper(m[1]), ", ") {
+				column := c.Tables[table][name]
+				column.Key = "PRI"
+				c.Tables[table][name] = column
+			}
+		}
+	}
+	if c.Tables["CAMPAIGN"]["START_AT"].Type != "datetime" || c.Tables["CATEGORY_NAME"]["LANGUAGE"].Key != "PRI" || len(c.Tables) != 10 {
+		t.Fatalf("the schema is not understood: %v", c.Tables)
+	}
+	return c
+}
+
+// TestCatalogNotices: what runs and answers something else than it seems to ask for is told where the types of columns show it, and
+// what is written beside it is not.
+func TestCatalogNotices(t *testing.T) {
+	t.Parallel()
+	catalog := marketplace(t)
+	text, err := os.ReadFile(filepath.Join("testdata", "misleading.tsv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range list.Lines(string(text)) {
+		want, text, _ := strings.Cut(line, "\t")
+		got := ""
+		for _, n := range catalog.Notices(text) {
+			if got += n.Rule; len(n.Message) > 300 || strings.Contains(n.Message, "%!") || strings.HasPrefix(n.Message, " ") {
+				t.Errorf("%s: %q", text, n.Message)
+			}
+		}
+		if cmp.Or(got, "-") != want {
+			t.Errorf("%s: %v, want %q", text, catalog.Notices(text), want)
+		}
+	}
+	catalog.Zones = true
+	if told := catalog.Notices(`SELECT CONVERT_TZ(created_at, 'UTC', 'Asia/Seoul') FROM campaign`); len(told) > 0 {
+		t.Errorf("where zones are known: %v", told)
+	}
+}
+
+// right are statements that answer what was asked, one a line.
+func right(t testing.TB) (list []string) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "right.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "--") {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// TestRightStatementsAreSilent: three hundred questions of marketing, as a good analyst writes them, have no warning.
+func TestRightStatementsAreSilent(t *testing.T) {
+	t.Parallel()
+	catalog, guard := marketplace(t), sqlguard.Default(0)
+	all := right(t)
+	if len(all) < 300 {
+		t.Errorf("there are %d", len(all))
+	}
+	for _, text := range all {
+		s, err := guard.Parse(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		notices, quoted := s.Noticed()
+		if notices = append(notices, catalog.Notices(text)...); len(notices)+len(quoted) > 0 {
+			t.Errorf("%s: %v %v", text, notices, quoted)
+		}
+	}
+}
+
+// TestCorpusIsSilent: nor have the accepted statements of the guard's corpora.
+func TestCorpusIsSilent(t *testing.T) {
+	t.Parallel()
+	catalog := marketplace(t)
+	files, err := filepath.Glob(filepath.Join("..", "testdata", "cases-*.tsv"))
+	if err != nil || len(files) != 4 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			cells := strings.SplitN(strings.TrimSuffix(line, "\n"), "\t", 4)
+			if len(cells) != 4 || cells[1] != "accept" {
+				continue
+			}
+			if told := catalog.Notices(cells[3]); len(told) > 0 {
+				t.Errorf("%s: %v\n%s", cells[0], told, cells[3])
+			}
+		}
+	}
+}
+
+func TestCompared(t *testing.T) {
+	t.Parallel()
+	catalog := marketplace(t)
+	now := time.Date(2026, 11, 23, 10, 0, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		`campaign c WHERE c.status_code = 'closed'`:                                "campaign.status_code closed",
+		`campaign WHERE status_code IN ('CLOSED', 1209)`:                           "campaign.status_code CLOSED 1209",
+		`review WHERE created_at >= '2026-07-01'`:                                  "review.created_at since 2026-07-01 00:00:00",
+		`review WHERE created_at > '2026-07-01 10:00:00'`:                          "review.created_at since 2026-07-01 10:00:00",
+		`review WHERE created_at BETWEEN '2026-07-01' AND '2026-07-02 10:00:00'`:   "review.created_at since 2026-07-01 00:00:00",
+		`review WHERE created_at >= CURDATE() - INTERVAL 3 MONTH`:                  "review.created_at since 2026-08-23 00:00:00",
+		`review WHERE created_at >= DATE_SUB(NOW(), INTERVAL 7 DAY) LIMIT 3`:       "review.created_at since 2026-11-16 10:00:00",
+		`review WHERE YEAR(created_at) = 2027`:                                     "review.created_at since 2027-01-01 00:00:00",
+		`review WHERE created_at < '2026-07-01' AND rating <> 5`:                   "",
+		`review WHERE created_at >= (SELECT MAX(created_at) FROM review)`:          "",
+		`review WHERE created_at >= CURDATE() - INTERVAL 3 MONTH + INTERVAL 1 DAY`: "",
+		`campaign WHERE status_code IN ('CLOSED', LEFT(name, 4))`:                  "",
+	} {
+		got := ""
+		for _, c := range catalog.Compared("SELECT 1 FROM "+text, now) {
+			got += c.Table + "." + c.Column
+			if len(c.Texts) > 0 {
+				got += " " + strings.Join(c.Texts, " ")
+			}
+			if !c.Since.IsZero() {
+				got += " since " + c.Since.Format(time.DateTime)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestCatalogIsQuick: the longest statements are looked through in no time.
+func TestCatalogIsQuick(t *testing.T) {
+	catalog := marketplace(t)
+	join := " FROM campaign c"
+	for i := range 60 {
+		join += " JOIN campaign_application a" + strconv.Itoa(i) + " ON 1"
+	}
+	for _, text := range []string{
+		"SELECT " + strings.Repeat("SUM(c.offer_count), ", 250) + "1" + join,
+		"SELECT " + strings.Repeat("(SELECT email FROM member WHERE email = (SELECT c.name)), ", 130) + "1 FROM campaign c",
+		strings.Repeat("SELECT * FROM (", 49) + "SELECT " + strings.Repeat("start_at - 7, ", 400) + "1 FROM campaign" + strings.Repeat(") t", 49),
+	} {
+		hubtest.Within(t, time.Second, "a statement of "+strconv.Itoa(len(text)), func() {
+			catalog.Notices(text)
+			catalog.Compared(text, time.Unix(0, 0))
+		})
+	}
+}
+
+// BenchmarkCatalog looks through the right statements, one after another.
+func BenchmarkCatalog(b *testing.B) {
+	catalog, all := marketplace(b), right(b)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		catalog.Notices(all[i%len(all)])
+	}
+}
+
+// FuzzCatalog: no text brings down who looks for what may be meant.
+func FuzzCatalog(f *testing.F) {
+	for _, text := range []string{`SELECT * FROM campaign c LEFT JOIN`, `SELECT a FROM (SELECT`, `SELECT SUM(`, `SELECT created_at BETWEEN 'a`,
+		`SELECT created_at FROM campaign WHERE created_at >= DATE_SUB(NOW(), INTERVAL`, `SELECT 1 FROM a WHERE b NOT IN (SELECT`,
+		`SELECT CONVERT_TZ(a,`, `SELECT MAX(created_at) - FROM campaign`, `WITH a AS (SELECT email FROM member) SELECT * FROM a`} {
+		f.Add(text)
+	}
+	for _, text := range right(f) {
+		f.Add(text)
+	}
+	catalog := marketplace(f)
+	f.Fuzz(func(_ *testing.T, text string) {
+		catalog.Notices(text)
+		catalog.Compared(text, time.Unix(0, 0))
+	})
+}

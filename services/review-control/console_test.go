@@ -1030,7 +1030,7 @@ func TestAuthoringIsShownForWhomADraftMoves(t *testing.T) {
 	}
 	o.authoring.hook(nil)
 	o.authoring.say(nil)
-	if err := o.service.CompleteQueue(t.Context(), left); err != nil {
+	if err := o.queue.Complete(t.Context(), left); err != nil {
 		t.Fatal(err)
 	}
 	if w := o.post("/drafts/"+cancelled.String()+"/cancel", nil); w.Code != http.StatusSeeOther {

@@ -3,12 +3,16 @@ package reviewcontrol
 import (
 	"context"
 	"slices"
+	"time"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 )
+
+// QueueTakes is when a call of queue_for_review should long have ended.
+const QueueTakes = 10 * time.Second
 
 // MaxNote bounds a note or a reason, in characters.
 const MaxNote = 2000
@@ -24,6 +28,8 @@ type DecisionStore interface {
 	// LastAction returns the newest action on a draft of which something is left: a reviewer's, or
 	// anybody's when by is empty.
 	LastAction(ctx context.Context, id ID, by string) (Action, bool, error)
+	// Queueing tells that a draft is about to be queued for review.
+	Queueing(ctx context.Context, id ID) (bool, error)
 	// Record keeps an audit row of what was done elsewhere.
 	Record(ctx context.Context, entry audit.Entry) error
 }
@@ -271,7 +277,7 @@ func (s *Service) cancelDrafted(ctx context.Context, id ID, detail map[string]an
 	}
 	wish := Transition{From: []Status{Drafted}, To: Cancelled, Operation: "review:" + id.String() + ":cancelled"}
 	if err := s.c.Drafts.Transition(ctx, id, wish); err != nil {
-		if _, queueing, lookErr := s.c.Store.Intent(ctx, id); lookErr == nil && queueing && fault.Is(err, fault.Conflict) {
+		if queueing, lookErr := s.c.Store.Queueing(ctx, id); lookErr == nil && queueing && fault.Is(err, fault.Conflict) {
 			return fault.New(fault.Conflict, "The draft is being queued for review right now. Try again in a moment.").After(QueueTakes).Because(err)
 		}
 		return err

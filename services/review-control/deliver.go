@@ -230,7 +230,7 @@ func (s *Service) record(ctx context.Context, r Review, t Target, attempt int, b
 			}
 			return err
 		})
-		if err == nil || isRefusal(err) {
+		if err == nil || IsRefusal(err) {
 			break
 		}
 		s.c.Logger.WarnContext(ctx, "the outcome of a hand-over could not be kept yet", "draft_id", r.DraftID, "index", t.Index, "error", err)
@@ -323,4 +323,15 @@ func statusInConflict(err error) Status {
 	}
 	_ = json.Unmarshal(raw, &details) // other details name no status
 	return details.From
+}
+
+// IsRefusal tells that a neighbour or a rule said no, in contrast to a failure that may pass.
+func IsRefusal(err error) bool {
+	switch f := fault.From(err); {
+	case err == nil, f.Retryable():
+		return false
+	default:
+		return f.Code == fault.Conflict || f.Code == fault.NotFound || f.Code == fault.Idempotency || f.Code == fault.Scope ||
+			f.Code == fault.Validation
+	}
 }

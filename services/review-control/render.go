@@ -38,6 +38,11 @@ func (s *Service) render(from, to mailer.Address, m Mail) Rendering {
 	return r
 }
 
+// Mailbox is whom recipients see each mail of a draft come from, whose sender is from.
+func (s *Service) Mailbox(from mailer.Address) mailer.Address {
+	return s.render(from, mailer.Address{}, Mail{}).From
+}
+
 // renderings hands over what the targets of a review get, in the order of their indexes, with what
 // authoring has beside it. It is E_NOT_FOUND when authoring has not all of them.
 func (s *Service) renderings(ctx context.Context, r Review, targets []Target, each func(TargetView) error) error {

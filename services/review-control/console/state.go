@@ -8,7 +8,6 @@ import (
 
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
-	"hub.internal/services/review-control/suppression"
 	"hub.internal/services/review-control/triage"
 )
 
@@ -20,28 +19,25 @@ func state(of any) web.Badge {
 	return web.Badge{Text: "Unknown"}
 }
 
-// stateBadges has the word and the colour of each status of a draft, choice about a mail, state of a delivery and status of an import.
+// stateBadges has the word and the colour of each status of a draft, choice about a mail and state of a delivery.
 var stateBadges = map[any]web.Badge{
-	reviewcontrol.Drafted:     {Text: "Draft"},
-	reviewcontrol.InReview:    {Kind: "info", Text: "In review"},
-	reviewcontrol.Approved:    {Kind: "good", Text: "Approved"},
-	reviewcontrol.Rejected:    {Kind: "bad", Text: "Rejected"},
-	reviewcontrol.Sent:        {Kind: "good", Text: "Sent"},
-	reviewcontrol.Cancelled:   {Text: "Cancelled"},
-	reviewcontrol.Pending:     {Text: "To decide"},
-	reviewcontrol.Approve:     {Kind: "good", Text: "Approved"},
-	reviewcontrol.Reject:      {Kind: "bad", Text: "Rejected"},
-	reviewcontrol.NotDue:      {Text: "Not sent"},
-	reviewcontrol.Queued:      {Kind: "info", Text: "Waiting to be sent"},
-	reviewcontrol.Sending:     {Kind: "info", Text: "Being sent"},
-	reviewcontrol.Delivered:   {Kind: "good", Text: "Sent"},
-	reviewcontrol.Failed:      {Kind: "bad", Text: "Failed"},
-	reviewcontrol.Changed:     {Kind: "bad", Text: "Not sent: content changed"},
-	reviewcontrol.Suppressed:  {Kind: "warn", Text: "Suppressed"},
-	reviewcontrol.Unknown:     {Kind: "warn", Text: "Unknown"},
-	suppression.ImportWaiting: {Text: "Waiting"},
-	suppression.ImportRunning: {Kind: "info", Text: "Running"},
-	suppression.ImportDone:    {Kind: "good", Text: "Done"},
+	reviewcontrol.Drafted:    {Text: "Draft"},
+	reviewcontrol.InReview:   {Kind: "info", Text: "In review"},
+	reviewcontrol.Approved:   {Kind: "good", Text: "Approved"},
+	reviewcontrol.Rejected:   {Kind: "bad", Text: "Rejected"},
+	reviewcontrol.Sent:       {Kind: "good", Text: "Sent"},
+	reviewcontrol.Cancelled:  {Text: "Cancelled"},
+	reviewcontrol.Pending:    {Text: "To decide"},
+	reviewcontrol.Approve:    {Kind: "good", Text: "Approved"},
+	reviewcontrol.Reject:     {Kind: "bad", Text: "Rejected"},
+	reviewcontrol.NotDue:     {Text: "Not sent"},
+	reviewcontrol.Queued:     {Kind: "info", Text: "Waiting to be sent"},
+	reviewcontrol.Sending:    {Kind: "info", Text: "Being sent"},
+	reviewcontrol.Delivered:  {Kind: "good", Text: "Sent"},
+	reviewcontrol.Failed:     {Kind: "bad", Text: "Failed"},
+	reviewcontrol.Changed:    {Kind: "bad", Text: "Not sent: content changed"},
+	reviewcontrol.Suppressed: {Kind: "warn", Text: "Suppressed"},
+	reviewcontrol.Unknown:    {Kind: "warn", Text: "Unknown"},
 }
 
 // flagged is a flag as people see it.

@@ -9,6 +9,7 @@ import (
 	"hub.internal/pkg/jobs"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/postgres"
+	"hub.internal/services/review-control/queue"
 	"hub.internal/services/review-control/suppression"
 )
 
@@ -22,12 +23,12 @@ const (
 )
 
 // Runner runs review-control's jobs; workers is how many mails are handed over at once.
-func Runner(service *reviewcontrol.Service, list *suppression.List, store *postgres.Store, workers int) jobs.Runner {
+func Runner(service *reviewcontrol.Service, q *queue.Queue, list *suppression.List, store *postgres.Store, workers int) jobs.Runner {
 	// Each kind says nothing but which method of the Service it is: the jobs package of Hub retries what fails.
 	var r jobs.Runner
 	r.Kinds = []jobs.Kind{
 		jobs.On(func(ctx context.Context, j postgres.CompleteQueue) error {
-			return service.CompleteQueue(ctx, j.DraftID)
+			return q.Complete(ctx, j.DraftID)
 		}),
 		jobs.On(func(ctx context.Context, j postgres.FinishReview) error {
 			wait, err := service.Finish(ctx, j.DraftID)

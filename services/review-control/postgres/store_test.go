@@ -22,6 +22,7 @@ import (
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/jobs"
 	"hub.internal/services/review-control/postgres"
+	"hub.internal/services/review-control/queue"
 	"hub.internal/services/review-control/suppression"
 )
 
@@ -61,7 +62,7 @@ func inReview(t testing.TB, s *postgres.Store, id reviewcontrol.ID, n int) {
 		targets[i] = reviewcontrol.Target{Index: i, ExternalID: int64(i), ToEmail: fmt.Sprintf("c%d@partner.example", i), ToName: "Contact"}
 	}
 	name := fmt.Sprint("key of ", id)
-	in := reviewcontrol.Intent{DraftID: id, TargetCount: n, QueuedAt: time.Now(), InputHash: []byte{1},
+	in := queue.Intent{DraftID: id, TargetCount: n, QueuedAt: time.Now(), InputHash: []byte{1},
 		Key: write.Key{Principal: "ak_1", Operation: "queue_for_review", Key: name, Fingerprint: sha256.Sum256([]byte(name))}}
 	if _, err := s.Intend(t.Context(), in, targets); err != nil {
 		t.Fatal(err)
@@ -304,7 +305,7 @@ func TestRunnerWaitsForTheStore(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		runner := jobs.Runner(service, suppression.New(s, nil), s, 1)
+		runner := jobs.Runner(service, nil, suppression.New(s, nil), s, 1)
 		runner.Pool, runner.Service, runner.Schema, runner.Logger = hubtest.Pool(t, db.URL("review-control")), "review-control",
 			"review_control", slog.New(slog.DiscardHandler)
 		ended <- runner.Run(ctx)

@@ -74,5 +74,5 @@ func (s *Service) renderings(ctx context.Context, r Review, targets []Target, ea
 
 // changed is E_CONFLICT for a mail that is not what a reviewer saw.
 func changed(index int) error {
-	return fault.New(fault.Conflict, "The mail to target %d is not what you were shown; open it again.", index+1)
+	return fault.New(fault.Conflict, "Mail %d is not what you were shown; open it again.", index+1)
 }

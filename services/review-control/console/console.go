@@ -69,6 +69,7 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "POST /drafts/{id}/here", web.Role(reviewer), onDraft(c.here))
 	c.site.Handle(mux, "POST /drafts/{id}/decide", web.Role(reviewer), draftForm(c.decide))
 	c.site.Handle(mux, "POST /drafts/{id}/approve-shown", web.Role(reviewer), draftForm(c.approveShown))
+	c.site.Handle(mux, "POST /drafts/{id}/reject", web.Role(reviewer), draftForm(c.reject))
 	c.site.Handle(mux, "POST /drafts/{id}/undo", web.Role(reviewer), draftForm(c.undo))
 	c.site.Handle(mux, "GET /drafts/{id}/cancel", web.Role(reviewer), onDraft(c.cancellation))
 	c.site.Handle(mux, "POST /drafts/{id}/cancel", web.Role(reviewer), draftForm(c.cancel))

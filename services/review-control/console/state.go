@@ -66,7 +66,7 @@ var flagBadges = map[triage.Flag]web.Badge{
 	triage.Outside:    {Kind: "warn", Text: "Not in the segment"},
 	triage.Duplicate:  {Kind: "warn", Text: "Address twice"},
 	triage.Removed:    {Kind: "warn", Text: "Markup taken out"},
-	triage.Large:      {Kind: "", Text: "Long or wide"},
+	triage.Large:      {Kind: "", Text: "May need scrolling"},
 }
 
 // reasons are those to choose from when a mail is rejected.
@@ -120,17 +120,17 @@ func barsOf(status reviewcontrol.Status, c reviewcontrol.Counts) bars {
 	}
 }
 
-// Last tells what the last decision brings, while there is one target left.
+// Last tells what the last decision brings, while there is one mail left.
 func (b bars) Last() string {
 	switch {
 	case b.Status != reviewcontrol.InReview || b.Counts.Pending != 1:
 		return ""
 	case b.Counts.Approved == 0:
-		return "One target is left. Your decision ends the review: if you approve it, its mail is sent; if you reject it, nothing is."
+		return "One mail is left. Your decision ends the review: if you approve it, it is sent; if you reject it, nothing is."
 	case b.Counts.Approved == 1:
-		return "One target is left. Your decision ends the review: if you approve it, 2 mails are sent; if you reject it, 1."
+		return "One mail is left. Your decision ends the review: if you approve it, 2 mails are sent; if you reject it, 1."
 	}
-	return fmt.Sprintf("One target is left. Your decision ends the review: if you approve it, %s mails are sent; if you reject it, %s.",
+	return fmt.Sprintf("One mail is left. Your decision ends the review: if you approve it, %s mails are sent; if you reject it, %s.",
 		web.Number(b.Counts.Approved+1), web.Number(b.Counts.Approved))
 }
 

@@ -3,16 +3,12 @@ package reviewcontrol
 import (
 	"context"
 	"slices"
-	"time"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 )
-
-// QueueTakes is when a call of queue_for_review should long have ended.
-const QueueTakes = 10 * time.Second
 
 // MaxNote bounds a note or a reason, in characters.
 const MaxNote = 2000

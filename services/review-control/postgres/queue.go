@@ -15,15 +15,14 @@ import (
 	"hub.internal/pkg/write"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/mailer"
-	"hub.internal/services/review-control/queue"
 )
 
 // Intend keeps that a draft is about to be queued.
-func (s *Store) Intend(ctx context.Context, in queue.Intent,
-	targets []reviewcontrol.Target) (kept queue.Intent, err error) {
+func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent,
+	targets []reviewcontrol.Target) (kept reviewcontrol.Intent, err error) {
 	caller, err := json.Marshal(in.Caller)
 	if err != nil {
-		return queue.Intent{}, err
+		return reviewcontrol.Intent{}, err
 	}
 	kept = in
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
@@ -56,39 +55,39 @@ func (s *Store) Intend(ctx context.Context, in queue.Intent,
 		return s.jobs.AddAt(ctx, tx, time.Now().Add(reviewcontrol.QueueTakes), CompleteQueue{in.DraftID})
 	})
 	if err != nil {
-		return queue.Intent{}, err
+		return reviewcontrol.Intent{}, err
 	}
 	return kept, nil
 }
 
 // earlier is what kept an intent out: the same call's own, or another.
-func (s *Store) earlier(ctx context.Context, tx pgx.Tx, in queue.Intent) (queue.Intent, error) {
+func (s *Store) earlier(ctx context.Context, tx pgx.Tx, in reviewcontrol.Intent) (reviewcontrol.Intent, error) {
 	kept, found, err := intent(ctx, tx, in.DraftID)
 	switch {
 	case err != nil:
-		return queue.Intent{}, err
+		return reviewcontrol.Intent{}, err
 	case found && kept.Key == in.Key:
 		return kept, nil
 	case found && kept.Key.Same(in.Key):
-		return queue.Intent{}, write.Reused()
+		return reviewcontrol.Intent{}, write.Reused()
 	case found:
-		return queue.Intent{}, queueing()
+		return reviewcontrol.Intent{}, queueing()
 	}
 	var draft int64
 	err = tx.QueryRow(ctx, `SELECT draft_id FROM review_control.reviews
 		WHERE credential_id = $1 AND tool = $2 AND key = $3 AND status = 'draft'`,
 		in.Key.Principal, in.Key.Operation, in.Key.Key).Scan(&draft)
 	if err == nil {
-		return queue.Intent{}, write.Reused() // for another draft, and that call has not ended
+		return reviewcontrol.Intent{}, write.Reused() // for another draft, and that call has not ended
 	}
 	if !errors.Is(err, pgx.ErrNoRows) {
-		return queue.Intent{}, err
+		return reviewcontrol.Intent{}, err
 	}
 	// What kept the intent out may have ended between our two statements.
 	if _, _, err := s.keys.StoredIn(ctx, tx, in.Key); err != nil {
-		return queue.Intent{}, err
+		return reviewcontrol.Intent{}, err
 	}
-	return queue.Intent{}, queueing()
+	return reviewcontrol.Intent{}, queueing()
 }
 
 // queueing is E_CONFLICT for a draft that another call has.
@@ -111,8 +110,8 @@ type intentRow struct {
 }
 
 // intent is the row as the domain has it.
-func (r intentRow) intent() (queue.Intent, error) {
-	in := queue.Intent{DraftID: r.DraftID, TargetCount: r.TargetCount, QueuedAt: r.QueuedAt, Actor: r.Actor, Note: r.Note,
+func (r intentRow) intent() (reviewcontrol.Intent, error) {
+	in := reviewcontrol.Intent{DraftID: r.DraftID, TargetCount: r.TargetCount, QueuedAt: r.QueuedAt, Actor: r.Actor, Note: r.Note,
 		Maker: r.Maker, Sender: mailer.Address{Name: r.SenderName, Email: r.SenderEmail},
 		Key: write.Key{Principal: r.CredentialID, Operation: r.Tool, Key: r.Key}, InputHash: r.InputHash}
 	copy(in.Key.Fingerprint[:], r.Fingerprint)
@@ -120,13 +119,13 @@ func (r intentRow) intent() (queue.Intent, error) {
 }
 
 // intent reads the intent of a draft; false without one.
-func intent(ctx context.Context, q postgres.Querier, id reviewcontrol.ID) (in queue.Intent, found bool, err error) {
+func intent(ctx context.Context, q postgres.Querier, id reviewcontrol.ID) (in reviewcontrol.Intent, found bool, err error) {
 	row, err := postgres.One(ctx, q, pgx.RowToStructByName[intentRow], `SELECT draft_id, target_count, queued_at, actor, note,
 		created_by, hub_user, external_user,
 				sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash
 		FROM review_control.reviews WHERE draft_id = $1 AND status = 'draft'`, int64(id))
 	if errors.Is(err, pgx.ErrNoRows) {
-		return queue.Intent{}, false, nil
+		return reviewcontrol.Intent{}, false, nil
 	}
 	if err == nil {
 		in, err = row.intent()
@@ -135,7 +134,7 @@ func intent(ctx context.Context, q postgres.Querier, id reviewcontrol.ID) (in qu
 }
 
 // Intent returns what is kept of a draft about to be queued, if it is.
-func (s *Store) Intent(ctx context.Context, id reviewcontrol.ID) (queue.Intent, bool, error) {
+func (s *Store) Intent(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.Intent, bool, error) {
 	in, found, err := intent(ctx, s.pool, id)
 	return in, found, explain(err)
 }
@@ -150,7 +149,7 @@ func (s *Store) Queueing(ctx context.Context, id reviewcontrol.ID) (bool, error)
 }
 
 // Enqueue makes the intent a review, once for its key.
-func (s *Store) Enqueue(ctx context.Context, in queue.Intent, answer tool.Result, entry audit.Entry) (tool.Result, error) {
+func (s *Store) Enqueue(ctx context.Context, in reviewcontrol.Intent, answer tool.Result, entry audit.Entry) (tool.Result, error) {
 	answer, err := s.keys.Once(ctx, in.Key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
 		tag, err := tx.Exec(ctx, `UPDATE review_control.reviews SET status = 'in_review', synced = version, changed_at = now()`+sameIntent,
 			int64(in.DraftID), in.Key.Principal, in.Key.Operation, in.Key.Key)
@@ -166,7 +165,7 @@ func (s *Store) Enqueue(ctx context.Context, in queue.Intent, answer tool.Result
 }
 
 // Withdraw forgets an intent whose draft cannot be queued.
-func (s *Store) Withdraw(ctx context.Context, in queue.Intent) error {
+func (s *Store) Withdraw(ctx context.Context, in reviewcontrol.Intent) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		var id int64
 		err := tx.QueryRow(ctx, `SELECT draft_id FROM review_control.reviews`+sameIntent+` FOR UPDATE`,

@@ -22,7 +22,6 @@ import (
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/jobs"
 	"hub.internal/services/review-control/postgres"
-	"hub.internal/services/review-control/queue"
 	"hub.internal/services/review-control/suppression"
 )
 
@@ -62,7 +61,7 @@ func inReview(t testing.TB, s *postgres.Store, id reviewcontrol.ID, n int) {
 		targets[i] = reviewcontrol.Target{Index: i, ExternalID: int64(i), ToEmail: fmt.Sprintf("c%d@partner.example", i), ToName: "Contact"}
 	}
 	name := fmt.Sprint("key of ", id)
-	in := queue.Intent{DraftID: id, TargetCount: n, QueuedAt: time.Now(), InputHash: []byte{1},
+	in := reviewcontrol.Intent{DraftID: id, TargetCount: n, QueuedAt: time.Now(), InputHash: []byte{1},
 		Key: write.Key{Principal: "ak_1", Operation: "queue_for_review", Key: name, Fingerprint: sha256.Sum256([]byte(name))}}
 	if _, err := s.Intend(t.Context(), in, targets); err != nil {
 		t.Fatal(err)

@@ -7,10 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"time"
 
 	"hub.internal/pkg/audit"
-	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
@@ -21,22 +19,8 @@ import (
 	"hub.internal/services/review-control/suppression"
 )
 
-// Intent is a call of queue_for_review that was found right, before authoring was asked:
-// whoever finds it can bring it to its end.
-type Intent struct {
-	DraftID     reviewcontrol.ID
-	TargetCount int
-	Maker       reviewcontrol.Maker
-	Sender      mailer.Address
-	QueuedAt    time.Time
-	Actor, Note string
-	Key         write.Key
-	Caller      caller.Caller
-	InputHash   []byte
-}
-
 // operation names the transition at authoring: a repeated call has the same.
-func (in Intent) operation() string {
+func operation(in reviewcontrol.Intent) string {
 	sum := sha256.Sum256([]byte(in.DraftID.String() + "\x00" + in.Key.Principal + "\x00" + in.Key.Operation + "\x00" + in.Key.Key))
 	return "queue:" + hex.EncodeToString(sum[:])
 }
@@ -58,13 +42,13 @@ type Store interface {
 	// Intend keeps that a draft is about to be queued, with a job that ends it should nobody
 	// else; it returns what was kept before under the same key, E_CONFLICT when another
 	// call has the draft, and E_IDEMPOTENCY when the key has another draft.
-	Intend(ctx context.Context, in Intent, targets []reviewcontrol.Target) (Intent, error)
+	Intend(ctx context.Context, in reviewcontrol.Intent, targets []reviewcontrol.Target) (reviewcontrol.Intent, error)
 	// Intent returns what is kept of a draft about to be queued, if it is.
-	Intent(ctx context.Context, id reviewcontrol.ID) (Intent, bool, error)
+	Intent(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.Intent, bool, error)
 	// Enqueue makes the intent a review, once for its key.
-	Enqueue(ctx context.Context, in Intent, answer tool.Result, entry audit.Entry) (tool.Result, error)
+	Enqueue(ctx context.Context, in reviewcontrol.Intent, answer tool.Result, entry audit.Entry) (tool.Result, error)
 	// Withdraw forgets an intent whose draft cannot be queued.
-	Withdraw(ctx context.Context, in Intent) error
+	Withdraw(ctx context.Context, in reviewcontrol.Intent) error
 }
 
 // ReviewQueued is the answer of queue_for_review.
@@ -121,7 +105,8 @@ func (q *Queue) ForReview(ctx context.Context, in queueForReviewIn) (tool.Result
 		return tool.Result{}, write.Reused()
 	}
 	if !found || kept.Key != key {
-		intent := Intent{DraftID: id, QueuedAt: w.At, Actor: in.Actor, Note: in.Note, Key: key, Caller: w.Caller, InputHash: w.InputHash}
+		intent := reviewcontrol.Intent{DraftID: id, QueuedAt: w.At, Actor: in.Actor, Note: in.Note, Key: key, Caller: w.Caller,
+			InputHash: w.InputHash}
 		if kept, err = q.intend(ctx, intent); fault.Is(err, fault.Conflict) {
 			return q.ahead(ctx, id, key, err)
 		}
@@ -142,17 +127,17 @@ func noDraft(id schema.IDText) error {
 }
 
 // intend judges the draft and keeps the intent to queue it.
-func (q *Queue) intend(ctx context.Context, in Intent) (Intent, error) {
+func (q *Queue) intend(ctx context.Context, in reviewcontrol.Intent) (reviewcontrol.Intent, error) {
 	draft, err := q.c.Drafts.Draft(ctx, in.DraftID)
 	if err != nil {
-		return Intent{}, err
+		return reviewcontrol.Intent{}, err
 	}
 	if _, err := reviewcontrol.Next(draft.Status, reviewcontrol.Queue, reviewcontrol.Counts{}, false); err != nil {
-		return Intent{}, err
+		return reviewcontrol.Intent{}, err
 	}
 	targets, err := q.recipients(ctx, draft)
 	if err != nil {
-		return Intent{}, err
+		return reviewcontrol.Intent{}, err
 	}
 	in.TargetCount, in.Maker, in.Sender = len(targets), draft.Maker, mailer.Address{Name: draft.SenderName, Email: draft.SenderEmail}
 	return q.store.Intend(ctx, in, targets)
@@ -215,9 +200,9 @@ func (q *Queue) recipients(ctx context.Context, draft reviewcontrol.Draft) ([]re
 
 // end brings an intent to its end: for its own caller, or, in the intent's job, for nobody
 // but review-control, which has the caller's word no more.
-func (q *Queue) end(ctx context.Context, in Intent) (tool.Result, error) {
+func (q *Queue) end(ctx context.Context, in reviewcontrol.Intent) (tool.Result, error) {
 	wish := reviewcontrol.Transition{From: []reviewcontrol.Status{reviewcontrol.Drafted}, To: reviewcontrol.InReview,
-		QueuedAt: &in.QueuedAt, Operation: in.operation()}
+		QueuedAt: &in.QueuedAt, Operation: operation(in)}
 	err := q.c.Drafts.Transition(ctx, in.DraftID, wish)
 	if reviewcontrol.IsRefusal(err) {
 		if err := q.store.Withdraw(ctx, in); err != nil {

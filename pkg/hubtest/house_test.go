@@ -163,7 +163,7 @@ var floors = map[string][][]string{
 	"review-control": {
 		{"body", "mailer", "metrics", "suppression", "triage"},
 		{""}, // the Service, and the interfaces of what it needs
-		{"console/evidence"},
+		{"console/evidence", "console/suppressions", "queue"},
 		{"auth", "authoring", "backlog", "console", "postgres", "smtp"},
 		{"jobs"},
 		{"cmd/review-control"},

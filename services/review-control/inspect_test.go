@@ -252,7 +252,7 @@ func TestBeforeAllIsLookedThrough(t *testing.T) {
 	}
 	page := "/drafts/" + id.String()
 	asks := fmt.Sprintf(`hx-get="%s/inspection?at=2&amp;q=contact"`, page)
-	promise := []string{"data-shown-says", "without a flag", "has no flag"}
+	promise := []string{"data-shown-says", "Flagged mails are"}
 	for _, inspected := range []int{0, 40} {
 		if _, err := o.super.Exec(t.Context(), `UPDATE review_control.reviews SET inspected = $2 WHERE draft_id = $1`, int64(id),
 			inspected); err != nil {
@@ -260,7 +260,7 @@ func TestBeforeAllIsLookedThrough(t *testing.T) {
 		}
 		says := fmt.Sprintf("Looking through the mails: %d of 400", inspected)
 		for _, body := range []string{o.get(page + "/targets/2?q=contact"), o.get(page+"/inspection?at=2&q=contact", scripted...)} {
-			has(t, body, says, asks, ` disabled>Approve shown</button>`)
+			has(t, body, says, asks, ` disabled>Approve what you have read</button>`)
 			for _, text := range promise {
 				has(t, body, "!"+text)
 			}

@@ -39,6 +39,11 @@ func (s *Service) render(from, to mailer.Address, m Mail) Rendering {
 	return r
 }
 
+// Mailbox is whom recipients see each mail of a draft come from, whose sender is from.
+func (s *Service) Mailbox(from mailer.Address) mailer.Address {
+	return s.render(from, mailer.Address{}, Mail{}).From
+}
+
 // renderings hands over what the targets of a review get, in the order of their indexes, with what
 // authoring has beside it. It is E_NOT_FOUND when authoring has not all of them.
 func (s *Service) renderings(ctx context.Context, r Review, targets []Target, each func(TargetView) error) error {
@@ -64,5 +69,5 @@ func (s *Service) renderings(ctx context.Context, r Review, targets []Target, ea
 
 // changed is E_CONFLICT for a mail that is not what a reviewer saw.
 func changed(index int) error {
-	return fault.New(fault.Conflict, "The mail to target %d is not what you were shown; open it again.", index+1)
+	return fault.New(fault.Conflict, "Mail %d is not what you were shown; open it again.", index+1)
 }

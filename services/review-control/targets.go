@@ -21,6 +21,8 @@ type TargetFilter struct {
 	// Flag asks for mails with it, Variant for those of one, or for those of NoVariant; 0 is any.
 	Flag    triage.Flag
 	Variant int
+	// Flagged asks for mails in which the inspection has found any flag.
+	Flagged bool
 	// Search is a part of the address or the name, or an external id.
 	Search string
 	// After is Next of the page before; -1 for the first page.

@@ -213,6 +213,9 @@ func conditions(f reviewcontrol.TargetFilter, before []any) (sql string, args []
 	default:
 		add(` AND flags & $%[1]d = $%[1]d`, int32(f.Flag))
 	}
+	if f.Flagged {
+		sql += ` AND flags <> 0`
+	}
 	if f.Search != "" {
 		add(` AND (to_email ILIKE $%[1]d OR to_name ILIKE $%[1]d OR '%%' || external_id::text || '%%' = $%[1]d)`,
 			"%"+postgres.LikePattern(f.Search)+"%")

@@ -22,7 +22,8 @@ func TestImportRules(t *testing.T) {
 		"services/review-control/suppression", "services/review-control/triage", "services/review-control/console/evidence",
 		"services/auth/apps", "services/auth/links", "services/auth/bulkhead",
 		"services/payments/credentials", "services/payments/provider", "services/payments/order",
-		"services/authoring/evidence", "services/authoring/lookalike", "services/authoring/slip", "services/authoring/template",
+		"services/authoring/evidence", "services/authoring/lookalike", "services/authoring/repeat", "services/authoring/slip",
+		"services/authoring/template",
 		"services/client/output", "services/admin/auditlog",
 	}
 	rules := []hubtest.Rule{

@@ -4,21 +4,22 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 	"unicode/utf8"
 
 	"hub.internal/pkg/tool"
 	"hub.internal/services/authoring/evidence"
+	"hub.internal/services/authoring/repeat"
 	"hub.internal/services/authoring/slip"
 	"hub.internal/services/authoring/template"
 )
 
 // What may be doubted of a target, by the names that review-control flags mails by.
 const (
-	doubtContext    = "context"
-	doubtName       = "name"
-	doubtMarkdown   = "markdown"
-	doubtUnfinished = "unfinished"
-	doubtSender     = "sender"
+	doubtContext  = "context"
+	doubtName     = "name"
+	doubtSender   = "sender"
+	doubtRepeated = "repeated"
 )
 
 // longSubject is how many characters a subject may have, values included: mail programs show half of that at most.
@@ -33,14 +34,6 @@ func (l *textCheck) addSubject(index int, subject template.Template, v template.
 		l.subjects.Mend = "shorten it, the news first"
 		l.subjects.Add(index, "%d characters", length)
 	}
-}
-
-// privateSender is the domain of a sender at a provider of private mailboxes; empty for any other.
-func (d Draft) privateSender() string {
-	if d.SenderEmail == nil {
-		return ""
-	}
-	return slip.Private(*d.SenderEmail)
 }
 
 // partnersOf are the recipients' partners, each once.
@@ -71,12 +64,13 @@ func (s *Service) leftOutWarning(ctx context.Context, segment Segment, asked []R
 // doubts are those of targets, by their index.
 type doubts map[int][]string
 
-// of are the targets with what is doubted of each.
-func (d doubts) of(targets DraftTargets) DraftTargets {
+// marked are the targets with what is doubted of each, and the hashes of their texts.
+func (d Draft) marked(targets DraftTargets, doubted doubts) DraftTargets {
+	hasher := repeat.NewHasher(d.SubjectTemplate, d.BodyTemplate)
 	return func(yield func(DraftTarget, error) bool) {
 		i := 0
 		for t, err := range targets {
-			t.Doubts = d[i]
+			t.Doubts, t.TextHash = doubted[i], hasher.Sum(t.ToEmail, t.ToName, t.Subject, t.Body, t.Context)
 			if i++; !yield(t, err) {
 				return
 			}
@@ -127,13 +121,42 @@ func (s *Service) strangers(ctx context.Context, segment Segment, targets DraftT
 	return d, slip.Warnings(contexts.Warning("draft.context", len(asked)), names.Warning("draft.name", len(asked))), nil
 }
 
-// textDoubts are those of a mail, as it is.
-func (m Mail) textDoubts() (list []string) {
-	if slip.Markdown(m.Body) != "" {
-		list = append(list, doubtMarkdown)
+// asks is what is asked of earlier mails to the target.
+func (t DraftTarget) asks() repeat.Target {
+	return repeat.Target{Partner: t.ExternalID, Email: t.ToEmail, Text: t.TextHash}
+}
+
+// repeats says of targets of a draft, by their place, which earlier mail they repeat: of drafts that were queued before it, or of all as
+// long as it was not queued.
+func (s *Service) repeats(ctx context.Context, id ID, before *time.Time, targets []repeat.Target) (map[int]string, error) {
+	now, since := s.c.Now(), (*time.Time)(nil)
+	if s.c.ContactPause > 0 {
+		since = new(now.Add(-s.c.ContactPause))
 	}
-	if slip.Unfinished(m.Subject+"\n"+m.Body) != "" {
-		list = append(list, doubtUnfinished)
+	mails, err := s.c.Store.Earlier(ctx, id, before, since, targets)
+	says := make(map[int]string, len(mails))
+	for place, m := range mails {
+		says[place] = m.Says(now)
 	}
-	return list
+	return says, err
+}
+
+// repeatedWarning warns of targets that repeat an earlier mail.
+func (s *Service) repeatedWarning(ctx context.Context, targets DraftTargets, count int) (*tool.Warning, error) {
+	asked := make([]repeat.Target, 0, count)
+	for t, err := range targets {
+		if err != nil {
+			return nil, err
+		}
+		asked = append(asked, t.asks())
+	}
+	says, err := s.repeats(ctx, 0, nil, asked)
+	f := slip.Finding{Says: "repeat an earlier mail", Mend: "if that is not meant, save the draft without them, or with another text where " +
+		"that was rejected (list_drafts has what reviewers wrote)"}
+	for i, t := range asked {
+		if says[i] != "" {
+			f.Add(i, "%.80s: %s", t.Email, says[i])
+		}
+	}
+	return f.Warning("draft.repeated", count), err
 }

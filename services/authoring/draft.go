@@ -201,6 +201,8 @@ type DraftTarget struct {
 	Context []byte
 	// Doubts are what was doubted of whom it is for when it was saved: some of Context and Name.
 	Doubts []string
+	// TextHash is that of its texts and values; nil for targets of earlier releases.
+	TextHash *int64
 }
 
 // DraftTargets are read one by one, and more than once. An error ends them.

@@ -12,6 +12,8 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/schema"
+	"hub.internal/services/authoring/repeat"
+	"hub.internal/services/authoring/slip"
 )
 
 // Operations declares what authoring does for its neighbours. The JSON of these only grows.
@@ -167,9 +169,11 @@ type TargetView struct {
 	// Snapshot is the segment's evidence of the same partner: a snapshot as it was sent, a list
 	// of several (at most ten) when the segment has brands or campaigns, null without any.
 	Snapshot json.RawMessage `json:"snapshot"`
-	// Doubts name what a reviewer should look at: context (of somebody else), name (not the contact's), markdown, unfinished and sender
-	// (at a provider of private mailboxes). Later releases may name others. Absent without any.
+	// Doubts name what a reviewer should look at: context (of somebody else), name (not the contact's), markdown, unfinished, sender (at
+	// a provider of private mailboxes) and repeated. Later releases may name others. Absent without any.
 	Doubts []string `json:"doubts,omitempty"`
+	// Repeats says which earlier mail it repeats; absent when none.
+	Repeats string `json:"repeats,omitempty"`
 	// ContentHash is for releases of review-control before the one that renders mails itself, in
 	// hexadecimal: nothing newer reads it.
 	ContentHash string `json:"content_hash"`
@@ -200,7 +204,7 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 		return DraftTargetsResponse{}, fmt.Errorf("draft %s: %w", id, err)
 	}
 	out := DraftTargetsResponse{Targets: []TargetView{}}
-	size := 0
+	size, asked := 0, []repeat.Target{}
 	err = s.c.Store.DraftTargets(ctx, id, lastIndex(in.After), in.IDs, func(t StoredTarget) (bool, error) {
 		if len(out.Targets) == limit || size > maxPageBytes {
 			out.NextAfter = &out.Targets[len(out.Targets)-1].Index
@@ -213,10 +217,8 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 		hash, snapshot := mail.ContentHash(), shownEvidence(t.Snapshots)
 		view := TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: mail.ToEmail, ToName: mail.ToName,
 			Subject: mail.Subject, Body: mail.Body, HTML: mail.HTML,
-			Context: t.Context, Snapshot: snapshot, Doubts: append(t.Doubts, mail.textDoubts()...), ContentHash: hex.EncodeToString(hash[:])}
-		if draft.privateSender() != "" {
-			view.Doubts = append(view.Doubts, doubtSender)
-		}
+			Context: t.Context, Snapshot: snapshot, ContentHash: hex.EncodeToString(hash[:]),
+			Doubts: append(t.Doubts, slip.Doubts(mail.Subject, mail.Body, draft.SenderEmail)...)}
 		if t.Subject != "" {
 			view.SubjectTemplate = &t.Subject
 		}
@@ -224,11 +226,25 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 			view.BodyTemplate = &t.Body
 			size += len(t.Body)
 		}
-		out.Targets = append(out.Targets, view)
+		out.Targets, asked = append(out.Targets, view), append(asked, t.asks())
 		size += len(mail.Body) + len(t.Context) + len(snapshot)
 		return true, nil
 	})
-	return out, err
+	if err != nil {
+		return DraftTargetsResponse{}, err
+	}
+	return out, s.sayRepeats(ctx, draft, out.Targets, asked)
+}
+
+// sayRepeats says of a page's targets which earlier mail they repeat.
+func (s *Service) sayRepeats(ctx context.Context, draft Draft, page []TargetView, asked []repeat.Target) error {
+	says, err := s.repeats(ctx, draft.ID, draft.QueuedAt, asked)
+	for i := range page {
+		if says[i] != "" {
+			page[i].Repeats, page[i].Doubts = says[i], append(page[i].Doubts, doubtRepeated)
+		}
+	}
+	return err
 }
 
 // shownEvidence is what reviewers see of a partner: the snapshot itself where there is one, a list where there are several.
@@ -264,6 +280,8 @@ type RecipientView struct {
 	ExternalID int64  `json:"external_id"`
 	ToEmail    string `json:"to_email"`
 	ToName     string `json:"to_name"`
+	// Repeats says which earlier mail it repeats; absent when none.
+	Repeats string `json:"repeats,omitempty"`
 }
 
 // pageRecipients answers who the targets are; one row more than the page is read, to tell whether another page follows.
@@ -276,10 +294,19 @@ func (s *Service) pageRecipients(ctx context.Context, in RecipientsRequest) (Rec
 	if err != nil {
 		return RecipientsResponse{}, err
 	}
-	if _, err := s.c.Store.Draft(ctx, id); err != nil {
+	draft, err := s.c.Store.Draft(ctx, id)
+	if err != nil {
 		return RecipientsResponse{}, err
 	}
 	targets, err := s.c.Store.DraftRecipients(ctx, id, lastIndex(in.After), limit+1)
+	if err != nil {
+		return RecipientsResponse{}, err
+	}
+	asked := make([]repeat.Target, len(targets))
+	for i, t := range targets {
+		asked[i] = t.asks()
+	}
+	says, err := s.repeats(ctx, id, draft.QueuedAt, asked)
 	if err != nil {
 		return RecipientsResponse{}, err
 	}
@@ -289,7 +316,7 @@ func (s *Service) pageRecipients(ctx context.Context, in RecipientsRequest) (Rec
 			out.NextAfter = &out.Recipients[limit-1].Index
 			break
 		}
-		out.Recipients = append(out.Recipients, RecipientView{t.Index, t.ExternalID, t.ToEmail, t.ToName})
+		out.Recipients = append(out.Recipients, RecipientView{t.Index, t.ExternalID, t.ToEmail, t.ToName, says[i]})
 	}
 	return out, nil
 }

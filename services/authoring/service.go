@@ -20,6 +20,8 @@ import (
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
+	"hub.internal/services/authoring/repeat"
+	"hub.internal/services/authoring/slip"
 )
 
 // Store keeps segments and drafts. Its errors are faults; E_NOT_FOUND for an id that it
@@ -51,6 +53,10 @@ type Store interface {
 	Evidence(ctx context.Context, segment Segment, partners []int64, yield func(partner int64, snapshot []byte)) error
 	// SegmentPartners counts the partners that a segment is of.
 	SegmentPartners(ctx context.Context, segment Segment) (int, error)
+	// Earlier returns the gravest earlier mail to each target that has any, by its place: to the same address or partner in another draft
+	// than one that is about to leave or has left since then, and with the same text at any time; but those alone that were queued before
+	// a moment. nil is no bound for before, and no mails to address or partner for since.
+	Earlier(ctx context.Context, but ID, before, since *time.Time, targets []repeat.Target) (map[int]repeat.Mail, error)
 	// OutsideSegment returns those of the partners that a segment has nothing of, in their order.
 	OutsideSegment(ctx context.Context, segment Segment, partners []int64) ([]OutsidePartner, error)
 
@@ -138,6 +144,8 @@ type Config struct {
 	PublicURL string
 	// Policy defaults to Verified.
 	Policy Policy
+	// ContactPause is how long an address and a partner are left alone after a mail; 0 lets them have any number.
+	ContactPause time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -248,8 +256,13 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	if err != nil {
 		return tool.Result{}, err
 	}
-	warnings = append(warnings, strange...)
-	return s.c.Store.AddDraft(ctx, w.Key, draft, doubts.of(targets), recording(w, draft.TargetCount, func(id ID) (answer, detail any) {
+	targets = draft.marked(targets, doubts)
+	repeated, err := s.repeatedWarning(ctx, targets, draft.TargetCount)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	warnings = append(append(warnings, strange...), slip.Warnings(repeated)...)
+	return s.c.Store.AddDraft(ctx, w.Key, draft, targets, recording(w, draft.TargetCount, func(id ID) (answer, detail any) {
 		return DraftSaved{DraftID: id.String(), ID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(),
 				TargetCount: draft.TargetCount, CreatedAt: schema.Moment(draft.CreatedAt), Removed: look.removed, Preview: look.preview,
 				Warnings: warnings},

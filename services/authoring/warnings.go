@@ -93,7 +93,8 @@ func (s *Service) draftWarnings(ctx context.Context, d Draft, segment Segment, a
 		return nil, err
 	}
 	return slip.Warnings(outside, leftOut, mistakenIDsWarning(asked, objections), sharedMailboxWarning(asked), l.warning(),
-		l.markdown.Warning(), l.unfinished.Warning(), l.insecure.Warning(), l.subjects.Warning("draft.subject", len(asked)), d.senderWarning()), nil
+		l.markdown.Warning(), l.unfinished.Warning(), l.insecure.Warning(), l.subjects.Warning("draft.subject", len(asked)),
+		slip.Sender(d.SenderName, d.SenderEmail)), nil
 }
 
 // outsideSegmentWarning warns of recipients that are not in the segment.
@@ -150,24 +151,6 @@ func (l textCheck) warning() *tool.Warning {
 		return nil
 	}
 	return &tool.Warning{Rule: "draft.placeholder", Message: lookalike.Message(l.lookalikes, l.foreign)}
-}
-
-// senderWarning warns of a draft that does not say whom it is from, or whose mails will look forged.
-func (d Draft) senderWarning() *tool.Warning {
-	if domain := d.privateSender(); domain != "" {
-		return &tool.Warning{Rule: "draft.sender", Message: "senderEmail is at " + domain + ", which lets its own servers alone send for its " +
-			"addresses (DMARC): recipients' servers will refuse the mails or take them for spam; save the draft with an address of your own " +
-			"domain, or without senderEmail for Hub's own"}
-	}
-	if d.SenderEmail != nil && *d.SenderEmail != "" {
-		return nil
-	}
-	from := "Hub's own name and address"
-	if d.SenderName != nil && *d.SenderName != "" {
-		from = fmt.Sprintf("%.60q with Hub's own address", *d.SenderName)
-	}
-	return &tool.Warning{Rule: "draft.sender", Message: "there is no senderEmail: recipients see the mail come from " + from +
-		", which queue_for_review answers as from; save the draft with senderName and senderEmail to have it come from somebody else"}
 }
 
 // sharedMailboxWarning warns of mailboxes that get several mails.

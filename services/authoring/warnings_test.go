@@ -467,3 +467,91 @@ func leftOut(t *testing.T, h *house) {
 		}
 	}
 }
+
+// TestRepeats: who has had, or is about to have, a mail is told when another one is saved, queued and reviewed.
+func TestRepeats(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *authoring.Config) { c.ContactPause = 7 * 24 * time.Hour })
+	s := h.segmentOf(member(1, `{}`), member(2, `{}`), member(3, `{}`))
+	to := func(body string, targets ...any) object { return with(draft(s, targets...), "bodyTemplate", body) }
+	operations := 0
+	move := func(id, from, status string) {
+		operations++
+		must[any](t)(operate[any](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": []string{from}, "to": status,
+			"operation_id": fmt.Sprint("move ", operations)}))
+	}
+	says := func(name string, body object, want string) string {
+		t.Helper()
+		saved := ok[saved](h, "save_message_draft", body)
+		got := ""
+		for _, w := range saved.Warnings {
+			if w.Rule == "draft.repeated" {
+				got = w.Message
+			}
+		}
+		if got, _, _ = strings.Cut(got, "; if that is not meant"); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+		return saved.DraftID
+	}
+	first := says("the first", to("spring", target(1), target(2)), "")
+	says("nobody has queued it", to("spring", target(1)), "")
+	move(first, "draft", "in_review")
+	says("in review", to("spring", target(1, object{"toEmail": "C1@Partner.example"}), target(3)),
+		"1 of 2 targets repeat an earlier mail: target 0 (C1@Partner.example: the same text is in draft 1, which is about to leave (in_review))")
+	says("a second mail", to("summer", target(1), target(2)), "2 of 2 targets repeat an earlier mail: target 0 (c1@partner.example: "+
+		"a mail is in draft 1, which is about to leave (in_review)), "+
+		"target 1 (c2@partner.example: a mail is in draft 1, which is about to leave (in_review))")
+	move(first, "in_review", "approved")
+	move(first, "approved", "sent")
+	h.clock.Advance(3*24*time.Hour + time.Hour)
+	other := says("a colleague", to("summer", target(1, object{"toEmail": "colleague@partner.example"})),
+		"1 of 1 targets repeat an earlier mail: target 0 (colleague@partner.example: a mail to the partner left with draft 1 3 days ago)")
+	if x := must[authoring.DraftTargetsResponse](t)(operate[authoring.DraftTargetsResponse](h, authoring.DraftTargetsPath,
+		object{"draft_id": other})).Targets[0]; !slices.Equal(x.Doubts, []string{"repeated"}) ||
+		x.Repeats != "a mail to the partner left with draft 1 3 days ago" {
+		t.Errorf("%+v", x)
+	}
+	for id, want := range map[string]string{first: "[ ]", other: "[a mail to the partner left with draft 1 3 days ago]"} {
+		var got []string
+		for _, x := range must[authoring.RecipientsResponse](t)(operate[authoring.RecipientsResponse](h, authoring.DraftRecipientsPath,
+			object{"draft_id": id})).Recipients {
+			got = append(got, x.Repeats)
+		}
+		if fmt.Sprint(got) != want {
+			t.Errorf("draft %s: %q", id, got)
+		}
+	}
+	h.clock.Advance(4 * 24 * time.Hour)
+	says("after the pause", to("summer", target(1), target(2)), "")
+	says("the same text", to("spring", target(1)),
+		"1 of 1 targets repeat an earlier mail: target 0 (c1@partner.example: the same text left with draft 1 7 days ago)")
+	refused := says("to be rejected", to("autumn", target(1), target(2), target(3)), "")
+	move(refused, "draft", "in_review")
+	must[any](t)(operate[any](h, authoring.DraftProgressPath, object{"draft_id": refused, "version": 2,
+		"decisions": object{"pending": 0, "approved": 1, "rejected": 2}, "delivery": object{}, "rejections": object{"tone": 1},
+		"rejected": []any{object{"index": 0, "external_id": 1, "to_email": "c1@partner.example", "subject": "Hello", "reason": "tone", "note": "",
+			"decided_at": "2026-01-15T00:00:05Z"}, object{"index": 1, "external_id": 2, "to_email": "c2@partner.example", "subject": "Hello",
+			"reason": "", "note": "", "decided_at": "2026-01-15T00:00:05Z"}}}))
+	move(refused, "in_review", "approved")
+	says("rejected", to("autumn", target(1), target(2), target(3)), "3 of 3 targets repeat an earlier mail: target 0 (c1@partner.example: "+
+		"the same text was rejected in draft "+refused+" as tone), target 1 (c2@partner.example: the same text was rejected in draft "+refused+
+		"), target 2 (c3@partner.example: the same text is in draft "+refused+", which is about to leave (approved))")
+	says("another text than was rejected", to("winter", target(1), target(2)), "")
+	move(refused, "approved", "cancelled")
+	says("cancelled", to("autumn", target(3)), "")
+}
+
+func TestNoPause(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.segmentOf(member(1, `{}`))
+	id := ok[saved](h, "save_message_draft", draft(s, target(1))).DraftID
+	must[any](t)(operate[any](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": []string{"draft"}, "to": "in_review",
+		"operation_id": "o"}))
+	for body, want := range map[string]bool{"Dear reader": true, "Dear reader, again": false} {
+		if got := h.warned("save_message_draft", with(draft(s, target(1)), "bodyTemplate", body))["draft.repeated"] != ""; got != want {
+			t.Errorf("%s: %v", body, got)
+		}
+	}
+}

@@ -373,6 +373,7 @@ type recipientRow struct {
 	ExternalID int64  `json:"external_id"`
 	ToEmail    string `json:"to_email"`
 	ToName     string `json:"to_name"`
+	Repeats    string `json:"repeats,omitempty"`
 }
 
 type targetRow struct {

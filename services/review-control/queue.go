@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"hub.internal/pkg/audit"
@@ -16,6 +17,7 @@ import (
 	"hub.internal/pkg/write"
 	"hub.internal/services/review-control/mailer"
 	"hub.internal/services/review-control/suppression"
+	"hub.internal/services/review-control/triage"
 )
 
 // QueueTakes is when a call of queue_for_review should long have ended.
@@ -33,6 +35,8 @@ type Intent struct {
 	Key         write.Key
 	Caller      caller.Caller
 	InputHash   []byte
+	// Warnings are for the call's answer, and not kept.
+	Warnings []tool.Warning
 }
 
 // operation names the transition at authoring: a repeated call has the same.
@@ -66,6 +70,8 @@ type ReviewQueued struct {
 	TargetCount int     `json:"targetCount" jsonschema:"Number of targets to decide on"`
 	ReviewURL   string  `json:"review_url" jsonschema:"Page on which a person decides; agents cannot"`
 	From        Mailbox `json:"from" jsonschema:"Whom recipients see the mails come from: the draft's sender, or else Hub's own"`
+	// Warnings are about recipients.
+	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"Targets that repeat an earlier mail; absent without any"`
 }
 
 // Mailbox is whom a mail comes from, as recipients see it.
@@ -144,6 +150,7 @@ func (s *Service) intend(ctx context.Context, in Intent) (Intent, error) {
 	if err != nil {
 		return Intent{}, err
 	}
+	in.Warnings = triage.Repeats(len(targets), func(i int) (email, says string) { return targets[i].ToEmail, targets[i].Repeats })
 	in.TargetCount, in.Maker, in.Sender = len(targets), draft.Maker, mailer.Address{Name: draft.SenderName, Email: draft.SenderEmail}
 	return s.c.Store.Intend(ctx, in, targets)
 }
@@ -220,6 +227,7 @@ func (s *Service) complete(ctx context.Context, in Intent) (tool.Result, error) 
 	answer, err := write.Answer(ReviewQueued{
 		DraftID: in.DraftID.String(), ID: in.DraftID.String(), Status: InReview, QueuedAt: schema.Moment(in.QueuedAt),
 		TargetCount: in.TargetCount, ReviewURL: s.c.PublicURL + "/drafts/" + in.DraftID.String(), From: Mailbox(from),
+		Warnings: in.Warnings,
 	}, in.TargetCount)
 	if err != nil {
 		return tool.Result{}, err
@@ -245,11 +253,7 @@ func (s *Service) CompleteQueue(ctx context.Context, id ID) error {
 
 // isRefusal tells that a neighbour or a rule said no, in contrast to a failure that may pass.
 func isRefusal(err error) bool {
-	switch f := fault.From(err); {
-	case err == nil, f.Retryable():
-		return false
-	default:
-		return f.Code == fault.Conflict || f.Code == fault.NotFound || f.Code == fault.Idempotency || f.Code == fault.Scope ||
-			f.Code == fault.Validation
-	}
+	f := fault.From(err)
+	return err != nil && !f.Retryable() &&
+		slices.Contains([]fault.Code{fault.Conflict, fault.NotFound, fault.Idempotency, fault.Scope, fault.Validation}, f.Code)
 }

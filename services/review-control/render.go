@@ -3,6 +3,7 @@ package reviewcontrol
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"hub.internal/pkg/fault"
@@ -45,24 +46,18 @@ func (s *Service) renderings(ctx context.Context, r Review, targets []Target, ea
 	for i, t := range targets {
 		byIndex[t.Index], indexes[i] = t, t.Index
 	}
-	answered := 0
 	err := s.c.Drafts.Mails(ctx, r.DraftID, indexes, func(index int, m Mail) error {
 		t, asked := byIndex[index]
 		if !asked {
 			return fmt.Errorf("authoring answers target %d of draft %s unasked", index, r.DraftID)
 		}
 		delete(byIndex, index)
-		answered++
 		v := TargetView{Target: t, Mail: m, Rendering: s.render(r.Sender, mailer.Address{Name: t.ToName, Email: t.ToEmail}, m)}
 		v.Flags = flagsOf(v)
 		return each(v)
 	})
-	if err == nil && answered != len(targets) {
-		for _, index := range slices.Sorted(slices.Values(indexes)) {
-			if _, missing := byIndex[index]; missing {
-				return MissingTarget(r.DraftID, index)
-			}
-		}
+	if err == nil && len(byIndex) > 0 {
+		return MissingTarget(r.DraftID, slices.Min(slices.Collect(maps.Keys(byIndex))))
 	}
 	return err
 }

@@ -371,6 +371,8 @@ type Target struct {
 	ToName     string
 	// Mailings is how many targets of the draft have this address.
 	Mailings int
+	// Repeats says which earlier mail it repeats, as authoring knew when the draft was queued; empty when none. It is not kept.
+	Repeats  string
 	Decision Decision
 	Delivery Delivery
 	// Inspection is what lists say of its mail.

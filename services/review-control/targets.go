@@ -75,6 +75,8 @@ type Mail struct {
 	Context, Snapshot             json.RawMessage
 	// Doubts are what authoring doubts of it.
 	Doubts []string
+	// Repeats says which earlier mail it repeats; empty when none.
+	Repeats string
 }
 
 // Targets returns a page of a draft's targets with their mails. Before the draft was queued

@@ -66,21 +66,3 @@ func example(text string) string {
 	}
 	return strings.TrimSpace(text)
 }
-
-// private are the domains of providers of private mailboxes. They sign for their own servers alone (DMARC): a mail that Hub sends
-// from such an address is refused, or taken for spam.
-var private = strings.Fields(`gmail.com googlemail.com naver.com daum.net hanmail.net kakao.com nate.com korea.com yahoo.com yahoo.co.kr
-	yahoo.co.jp ymail.com hotmail.com hotmail.co.kr outlook.com outlook.kr live.com msn.com icloud.com me.com mac.com aol.com gmx.com
-	gmx.net gmx.de web.de mail.com mail.ru yandex.ru yandex.com proton.me protonmail.com qq.com 163.com 126.com sina.com foxmail.com
-	docomo.ne.jp ezweb.ne.jp softbank.ne.jp`)
-
-// Private is the domain of an address at a provider of private mailboxes; empty for any other.
-func Private(email string) string {
-	domain := strings.ToLower(email[strings.LastIndexByte(email, '@')+1:])
-	for _, p := range private {
-		if domain == p {
-			return domain
-		}
-	}
-	return ""
-}

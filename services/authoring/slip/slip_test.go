@@ -84,7 +84,7 @@ func TestSlipsAreFound(t *testing.T) {
 	}
 	for email, want := range map[string]string{"me@gmail.com": "gmail.com", "kim@NAVER.com": "naver.com", "a@mail.naver.com": "",
 		"hub@hub.example": "", "a@navercorp.com": "", "": ""} {
-		if got := slip.Private(email); got != want {
+		if got := slip.Private(&email); got != want {
 			t.Errorf("%s: %q", email, got)
 		}
 	}

@@ -141,6 +141,8 @@ type (
 		ExternalID int64  `json:"external_id"`
 		ToEmail    string `json:"to_email"`
 		ToName     string `json:"to_name"`
+		// Repeats is absent where nothing is repeated, and from an earlier release.
+		Repeats string `json:"repeats,omitempty"`
 	}
 	targetResponse struct {
 		recipient
@@ -214,7 +216,7 @@ func (d draftSummary) draft() (reviewcontrol.Draft, error) {
 // target is the recipient as the domain has it, with nothing decided.
 func (t recipient) target() reviewcontrol.Target {
 	return reviewcontrol.Target{
-		Index: t.Index, ExternalID: t.ExternalID, ToEmail: t.ToEmail, ToName: t.ToName,
+		Index: t.Index, ExternalID: t.ExternalID, ToEmail: t.ToEmail, ToName: t.ToName, Repeats: t.Repeats,
 		Decision: reviewcontrol.Decision{Choice: reviewcontrol.Pending},
 	}
 }
@@ -223,7 +225,7 @@ func (t recipient) target() reviewcontrol.Target {
 func (t targetResponse) mail() reviewcontrol.Mail {
 	return reviewcontrol.Mail{Subject: t.Subject, Body: t.Body, HTML: t.HTML,
 		SubjectTemplate: text(t.SubjectTemplate), BodyTemplate: text(t.BodyTemplate), Context: some(t.Context), Snapshot: some(t.Snapshot),
-		Doubts: t.Doubts}
+		Doubts: t.Doubts, Repeats: t.Repeats}
 }
 
 // some is nil for a JSON null.

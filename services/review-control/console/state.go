@@ -70,6 +70,7 @@ var flagBadges = map[triage.Flag]web.Badge{
 	triage.Misnamed:   {Kind: "warn", Text: "Another's name"},
 	triage.Unfinished: {Kind: "warn", Text: "Unfinished text"},
 	triage.Forged:     {Kind: "warn", Text: "Private sender"},
+	triage.Repeated:   {Kind: "warn", Text: "Repeated"},
 	triage.PromptLike: {Kind: "warn", Text: "Prompt-like text"},
 	triage.Outside:    {Kind: "warn", Text: "Not in the segment"},
 	triage.Duplicate:  {Kind: "warn", Text: "Address twice"},

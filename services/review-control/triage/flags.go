@@ -41,6 +41,8 @@ const (
 	Unfinished
 	// Forged: it is from an address whose provider lets nobody else send for it.
 	Forged
+	// Repeated: the recipient has had, or is about to have, another mail, or a reviewer has rejected this text for them.
+	Repeated
 )
 
 // names are those of the flags in addresses, with what they say of a mail, in the order in which people
@@ -56,6 +58,7 @@ var names = []struct {
 	{Misnamed, "name", "it calls its recipient otherwise than the contact is called"},
 	{Unfinished, "unfinished", "it has Markdown, which is read as it is written, or a text that was to be replaced"},
 	{Forged, "sender", "it is from an address of a provider that lets nobody else send for it"},
+	{Repeated, "repeated", "its recipient has, or is about to have, another mail, or has had this text before"},
 	{PromptLike, "prompt", "a text in it or beside it reads like an instruction to a machine"},
 	{Outside, "outside", "its recipient is not in the segment"},
 	{Duplicate, "duplicate", "another mail of the draft goes to the same address"},
@@ -111,7 +114,8 @@ func ParseFlag(name string) Flag {
 }
 
 // doubted are the flags of what authoring doubts of a mail.
-var doubted = map[string]Flag{"context": Stray, "name": Misnamed, "markdown": Unfinished, "unfinished": Unfinished, "sender": Forged}
+var doubted = map[string]Flag{"context": Stray, "name": Misnamed, "markdown": Unfinished, "unfinished": Unfinished, "sender": Forged,
+	"repeated": Repeated}
 
 // Doubted are the flags of doubts, by the names that authoring tells them by; a name that is not known is none.
 func Doubted(names []string) (f Flag) {

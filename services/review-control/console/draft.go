@@ -79,7 +79,7 @@ func (p draftPage) Selected() rejects {
 }
 
 // ShownRejects asks why the mails that were shown are rejected.
-func (p draftPage) ShownRejects() rejects { return rejects{Text: "Reject them", Key: "R", ID: "shown"} }
+func (p draftPage) ShownRejects() rejects { return rejects{Text: "Reject…", Key: "R", ID: "shown"} }
 
 // Behind is for whom the draft was made, when that is somebody else than who made it. A call
 // with an API key alone is for nobody, and has the key's id there.

@@ -24,7 +24,7 @@ func (p *page) shifted(key string, code int64) {
 // TestTogether: mails are rejected together, chosen by mouse, keys or as a whole; and keys lead to what is left.
 func TestTogether(t *testing.T) {
 	t.Parallel()
-	s := start(t, options{released: true, env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_SEND_DELAY=2m"}})
+	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c", "HUB_SEND_DELAY=2m"}})
 	ada := s.person("Ada Lovelace", "reviewer")
 	installAxe(t)
 	draft := func(t *testing.T, targets int) string {

@@ -17,7 +17,8 @@ var ownAssets embed.FS
 // contentTypes are those that are served; the system's table differs from machine to machine.
 var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
-	".png": "image/png", ".ico": "image/x-icon", ".webmanifest": "application/manifest+json", ".woff2": "font/woff2", ".txt": "text/plain; charset=utf-8",
+	".png": "image/png", ".ico": "image/x-icon", ".webmanifest": "application/manifest+json",
+	".woff2": "font/woff2", ".txt": "text/plain; charset=utf-8",
 }
 
 // assets are files under an address that changes with their content, so that a browser may

@@ -61,7 +61,7 @@ func (c *Console) reject(w http.ResponseWriter, r *http.Request, by reviewcontro
 
 // rejected says what became of mails that were rejected together.
 func rejected(out reviewcontrol.Rejection) string {
-	text := ""
+	var text string
 	switch {
 	case out.Rejected > 0 && out.Review.Status != reviewcontrol.InReview:
 		text = web.Plural(out.Rejected, "mail is rejected. ", "mails are rejected. ") + ended(out.Review)

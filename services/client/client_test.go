@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"hub.internal/pkg/hubtest"
 	"hub.internal/services/client"
 )
 
@@ -134,15 +133,17 @@ func TestWhatDoesNotAnswer(t *testing.T) {
 	untrusted.Config.ErrorLog = nil
 	t.Cleanup(untrusted.Close)
 	c := &client.Client{URL: untrusted.URL, Source: "HUB_URL", HTTP: client.NewHTTP()}
-	hubtest.Eventually(t, "a certificate that is not trusted is told as that", func() bool {
+	for try := 1; ; try++ {
 		_, err := c.Do(t.Context(), client.Request{Method: "GET", Path: "/"})
 		var silent *client.Unreachable
-		if !errors.As(err, &silent) {
-			t.Fatal(err)
+		if errors.As(err, &silent) && silent.Timeout() && try < 10 {
+			continue // a busy machine takes longer for a handshake than it may
 		}
-		// A busy machine takes longer for a handshake than it may.
-		return !silent.Timeout() && strings.Contains(err.Error(), "its certificate is not trusted")
-	})
+		if err == nil || !strings.Contains(err.Error(), "its certificate is not trusted") {
+			t.Error(err)
+		}
+		break
+	}
 }
 
 // TestCacheHelpsOrDoesNothing: a cache that is damaged, not writable or absent changes no answer.

@@ -42,6 +42,9 @@ func (p *page) hold(pattern string) *held {
 	return h
 }
 
+// previews are those that a page shows now, and not those that it fetches ahead: their address ends with the hash.
+var previews = "*/preview*of=" + strings.Repeat("?", 64)
+
 // forget forgets what was asked for by a page that is gone.
 func (h *held) forget() {
 	h.mu.Lock()
@@ -172,7 +175,7 @@ func TestShownMeansShown(t *testing.T) {
 				p := s.window(t, ada)
 				p.Look("light", window.width)
 				p.restless = true
-				h := p.hold("*/preview*")
+				h := p.hold(previews)
 				p.Open("/drafts/" + id)
 				p.read()
 				if got := p.shown(); len(got) > 0 {

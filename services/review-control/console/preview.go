@@ -53,7 +53,9 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontro
 		content = body.Document("<p><strong>This mail has changed since the page was opened. Reload the page.</strong></p>")
 	} else {
 		http.SetCookie(w, shownCookie(r, hash))
-		openedBy(r, id).add(w, r, index, hash)
+		if r.URL.Query().Get("ahead") == "" { // nobody has opened what a page fetches ahead
+			openedBy(r, id).add(w, r, index, hash)
+		}
 	}
 	web.Write(w, r, status, []byte(content))
 	return nil

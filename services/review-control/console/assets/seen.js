@@ -99,5 +99,5 @@ const hubSeen = (() => {
     listeners.forEach((heard) => heard(e.target));
   }, true);
 
-  return { group, watch, drop, observe, whole, came: (frame) => right.has(frame), loaded: (frame) => loaded.has(frame), onPreview: (heard) => listeners.push(heard) };
+  return { group, watch, drop, observe, whole, measure, came: (frame) => right.has(frame), loaded: (frame) => loaded.has(frame), onPreview: (heard) => listeners.push(heard) };
 })();

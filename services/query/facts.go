@@ -120,6 +120,8 @@ const (
 	knownAge = 10 * time.Minute
 	// catalogAge is how long the names and types of columns are.
 	catalogAge = time.Minute
+	// noticedLimit is how long an empty answer waits for why it is empty, beside one look that has begun.
+	noticedLimit = 2 * time.Second
 	// mostCodes is how many codes a message lists.
 	mostCodes = 20
 )
@@ -137,6 +139,8 @@ func (s *Service) noticed(ctx context.Context, text string, empty bool) (list []
 	if !empty {
 		return list
 	}
+	ctx, cancel := context.WithTimeout(ctx, noticedLimit)
+	defer cancel()
 	for _, c := range catalog.Compared(text, s.Now().UTC()) {
 		if w := s.nothing(ctx, c); w != nil && !slices.Contains(list, *w) {
 			list = append(list, *w)
@@ -149,7 +153,7 @@ func (s *Service) noticed(ctx context.Context, text string, empty bool) (list []
 func (s *Service) nothing(ctx context.Context, c advice.Comparison) *tool.Warning {
 	shape, crm := shapes(c.Table)
 	isCode := slices.Contains(shape.Codes, c.Column) && len(c.Texts) > 0
-	if !crm || !isCode && (c.Since.IsZero() || c.Column != shape.Date) {
+	if !crm || !isCode && (c.Since.IsZero() || c.Column != shape.Date) || ctx.Err() != nil {
 		return nil
 	}
 	facts := s.factsOf(ctx, c.Table, shape)

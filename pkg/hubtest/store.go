@@ -57,7 +57,7 @@ func ExerciseStore[S Store](t *testing.T, service string, migrate func(ctx conte
 // Pool opens a pool that closes with the test.
 func Pool(t testing.TB, url string) *pgstore.Pool {
 	t.Helper()
-	pool, err := pgstore.Open(pgstore.Config{URL: url})
+	pool, err := pgstore.Open(pgstore.Config{URL: url, StatementTimeout: Patience})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // Chromium is the package of the browser that tests look at pages with: they alone need it.
-const Chromium = "chromium"
+const Chromium = "chromium-headless-shell"
 
 // Buildah is the package of the program that makes images without an engine: `make image` and its test need it where there is no Docker.
 const Buildah = "buildah"

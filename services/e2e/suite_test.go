@@ -60,9 +60,9 @@ func (p *programs) build(t testing.TB) string {
 	p.once.Do(func() {
 		// Beside the stack's own things, where nothing has to be cleaned up.
 		p.dir = filepath.Join(hubtest.Root(t), ".hub", "e2e", "bin")
-		var flags []string
+		flags := []string{"-ldflags=-s -w"} // nobody debugs them, and links take longest
 		if p == &checked && raceEnabled {
-			p.dir, flags = p.dir+"-race", []string{"-race"}
+			p.dir, flags = p.dir+"-race", append(flags, "-race")
 		}
 		packages := append(localstack.Programs(house), inventory.ClientProgram, "./scripts/gen", "./scripts/mailsink", "./scripts/echo")
 		p.err = localstack.Build(context.Background(), hubtest.Root(t), p.dir, packages, flags...)

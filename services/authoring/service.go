@@ -29,6 +29,8 @@ import (
 type Store interface {
 	// StoredAnswer returns the answer of an earlier call with the key, if there is one.
 	StoredAnswer(ctx context.Context, key write.Key) (tool.Result, bool, error)
+	// Equal warns where an equal call of the last day has made the same thing; nil when not.
+	Equal(ctx context.Context, key write.Key, what string) (*tool.Warning, error)
 	// AddSegment stores a segment once for the key, together with what record makes of its id.
 	AddSegment(ctx context.Context, key write.Key, s Segment, targets SegmentTargets, record Record) (tool.Result, error)
 	// AddDraft does the same for a draft.
@@ -190,7 +192,11 @@ func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.R
 	if err != nil {
 		return tool.Result{}, err
 	}
-	warnings := s.segmentWarnings(ctx, segment.Kind, seen)
+	equal, err := s.c.Store.Equal(ctx, w.Key, segmentKind)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	warnings := append(s.segmentWarnings(ctx, segment.Kind, seen), slip.Warnings(equal)...)
 	return s.c.Store.AddSegment(ctx, w.Key, segment, targets, recording(w, segment.TargetCount, func(id ID) (answer, detail any) {
 		return SegmentCreated{SegmentID: id.String(), ID: id.String(), Name: segment.Name, Kind: segment.Kind,
 				TargetCount: segment.TargetCount, CreatedAt: schema.Moment(segment.CreatedAt), Warnings: warnings},
@@ -261,7 +267,11 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	if err != nil {
 		return tool.Result{}, err
 	}
-	warnings = append(append(warnings, strange...), slip.Warnings(repeated)...)
+	equal, err := s.c.Store.Equal(ctx, w.Key, "draft")
+	if err != nil {
+		return tool.Result{}, err
+	}
+	warnings = append(append(warnings, strange...), slip.Warnings(repeated, equal)...)
 	return s.c.Store.AddDraft(ctx, w.Key, draft, targets, recording(w, draft.TargetCount, func(id ID) (answer, detail any) {
 		return DraftSaved{DraftID: id.String(), ID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(),
 				TargetCount: draft.TargetCount, CreatedAt: schema.Moment(draft.CreatedAt), Removed: look.removed, Preview: look.preview,

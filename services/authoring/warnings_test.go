@@ -65,7 +65,7 @@ func sourceHasNoSay(t *testing.T, h *house) {
 	for _, down := range []error{fault.New(fault.DB, "away"), fault.New(fault.DBTimeout, "slow"), fault.New(fault.Validation, "no"),
 		fmt.Errorf("broken")} {
 		h.query.say(down, nil)
-		if got := rules(h.warned("create_segment", input)); got != "segment.unchecked" {
+		if got := rules(h.warned("create_segment", with(segment(member(1, `{}`)), "name", down.Error()))); got != "segment.unchecked" {
 			t.Errorf("%v: %s", down, got)
 		}
 	}
@@ -77,7 +77,7 @@ func sourceHasNoSay(t *testing.T, h *house) {
 	if again, err := h.send(agent(t.Context()), "create_segment", "k", input); err != nil || !again.replayed || again.data != first.data {
 		t.Errorf("%+v, %v", again, err)
 	}
-	if got := rules(h.warned("create_segment", input)); got != "" {
+	if got := rules(h.warned("create_segment", input)); got != "segment.equal" {
 		t.Error(got)
 	}
 	// Nobody is asked about nothing, nor about what is refused.

@@ -141,6 +141,17 @@ func refundOf(code string, amount int64) string {
 	return fmt.Sprintf(`{"code":%q,"amount":%d,%s}`, code, amount, account)
 }
 
+// patiently is do, done again as long as it answers E_DB, which says so: on a busy machine a row is waited for longer than a call may.
+func patiently(do func(i int) error) func(i int) error {
+	return func(i int) error {
+		for until := time.Now().Add(hubtest.Patience); ; {
+			if err := do(i); !fault.Is(err, fault.DB) || time.Now().After(until) {
+				return err
+			}
+		}
+	}
+}
+
 // together runs the same at once, and returns how it ended each time.
 func together(n int, do func(i int) error) []error {
 	out := make([]error, n)

@@ -48,10 +48,10 @@ func TestOneKeyTwoProcesses(t *testing.T) {
 	same := func(route, input string) answer {
 		t.Helper()
 		answers := make([]answer, 20)
-		for i, err := range together(len(answers), func(i int) (err error) {
+		for i, err := range together(len(answers), patiently(func(i int) (err error) {
 			answers[i], err = shops[i%2].call(route, "one", input)
 			return err
-		}) {
+		})) {
 			if err != nil {
 				t.Errorf("%s %d: %v", route, i, err)
 			}
@@ -197,7 +197,7 @@ func TestClientOrderID(t *testing.T) {
 	}
 	codes := make([]string, 20)
 	created := atomic.Int64{}
-	for i, err := range together(20, func(i int) error {
+	for i, err := range together(20, patiently(func(i int) error {
 		key := ""
 		if i%2 == 0 {
 			key = fmt.Sprint("k-", i)
@@ -208,7 +208,7 @@ func TestClientOrderID(t *testing.T) {
 			created.Add(1)
 		}
 		return err
-	}) {
+	})) {
 		if err != nil || codes[i] != codes[0] {
 			t.Errorf("%s, %v", codes[i], err)
 		}

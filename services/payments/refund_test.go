@@ -38,10 +38,10 @@ func TestRefundsAtOnceShareOneBalance(t *testing.T) {
 	s, _ := idleShop(t, options{})
 	o := s.paidIdle()
 	made := 0
-	for i, err := range together(50, func(i int) error {
+	for i, err := range together(50, patiently(func(i int) error {
 		_, err := s.call(refund, fmt.Sprint("k-", i), refundOf(o.Code, 6600))
 		return err
-	}) {
+	})) {
 		switch {
 		case err == nil:
 			made++

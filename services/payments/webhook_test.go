@@ -441,13 +441,13 @@ func TestBrowsersComeBack(t *testing.T) {
 	o := s.must(create, "", `{"amount":11000,"returnUrl":"https://svc.example/done"}`).Order
 	for second := range 3 {
 		asked.Store(0)
-		for _, err := range together(40, func(int) error {
+		for _, err := range together(40, patiently(func(int) error {
 			where, status, err := s.service.Return(t.Context(), o.Code)
 			if want := "https://svc.example/done?code=" + o.Code + "&status="; !strings.HasPrefix(where, want) || status == "" {
 				return fmt.Errorf("%s, %s, %w", where, status, err)
 			}
 			return err
-		}) {
+		})) {
 			if err != nil {
 				t.Error(err)
 			}

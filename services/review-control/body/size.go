@@ -18,7 +18,7 @@ const PreviewWidth = 440
 // Size is what a body needs of a window, in CSS pixels. It is no layout: a browser that runs scripts measures the mail
 // itself, and what is here says before that, and to browsers without scripts, what a person has to look at with care.
 type Size struct {
-	// Width is the least one at which words can be read: paddings, borders and columns add up, and of a long word nobody knows here.
+	// Width is the least one at which words can be read: paddings, borders and columns add up, and words break anywhere.
 	Width int
 	// Height is about what the body takes at the width of PreviewWidth.
 	Height int

@@ -65,8 +65,8 @@ func Sequences(t testing.TB, adminDSN string, upTo ...int) {
 		"UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)"
 	const number = "a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d"
 	for _, n := range upTo {
-		if _, err := db.ExecContext(t.Context(), fmt.Sprintf("CREATE VIEW seq_1_to_%d AS SELECT 1 + %[2]s AS seq FROM %[3]s a, %[3]s b, %[3]s c, "+
-			"%[3]s e, %[3]s f WHERE %[2]s < %[1]d", n, number, digit)); err != nil {
+		if _, err := db.ExecContext(t.Context(), fmt.Sprintf("CREATE VIEW seq_1_to_%d AS SELECT 1 + %[2]s AS seq FROM %[3]s a, %[3]s b, "+
+			"%[3]s c, %[3]s e, %[3]s f WHERE %[2]s < %[1]d", n, number, digit)); err != nil {
 			t.Fatal(err)
 		}
 	}

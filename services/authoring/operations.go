@@ -170,7 +170,7 @@ type TargetView struct {
 	// of several (at most ten) when the segment has brands or campaigns, null without any.
 	Snapshot json.RawMessage `json:"snapshot"`
 	// Doubts name what a reviewer should look at: context (of somebody else), name (not the contact's), markdown, unfinished, sender (at
-	// a provider of private mailboxes), repeated (the very text) and recent (another mail). Later releases may name others. Absent without any.
+	// a provider of private mailboxes), repeated (the very text) and recent (another mail). Later releases may name others.
 	Doubts []string `json:"doubts,omitempty"`
 	// Repeats says which earlier mail it repeats; absent when none.
 	Repeats string `json:"repeats,omitempty"`

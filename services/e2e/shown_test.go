@@ -276,7 +276,7 @@ func TestShownMeansShown(t *testing.T) {
 				if got := p.shown(); !slices.Equal(got, []int{0}) {
 					t.Errorf("%v are taken for shown", got)
 				}
-				p.Sees("1 (4 need a look)")
+				p.Sees("4 flagged: decide each on its own page.")
 				p.role("you have read", false, "button").Click()
 				p.Sees("1 mail is approved.")
 			})

@@ -233,8 +233,8 @@ func TestColumnsOfAnswer(t *testing.T) {
 		t.Errorf("no rows: %+v", a)
 	}
 	out, err := f.ExecuteReadSQL(as(t.Context(), "k1"), query.ReadSQLIn{SQL: "SELECT 1 AS a, NULL AS b, '<é>' AS c", Limit: 5})
-	if want := `{"columns":[{"name":"a","type":"` + number + `"},{"name":"b","type":"null"},{"name":"c","type":"varchar"}],"rows":[[1,null,"<é>"]],` +
-		`"row_count":1,"truncated":false,"row_limit":5}`; err != nil || string(out.JSON()) != want {
+	if want := `{"columns":[{"name":"a","type":"` + number + `"},{"name":"b","type":"null"},{"name":"c","type":"varchar"}],` +
+		`"rows":[[1,null,"<é>"]],"row_count":1,"truncated":false,"row_limit":5}`; err != nil || string(out.JSON()) != want {
 		t.Errorf("%s, %v\nwant %s", out.JSON(), err, want)
 	}
 }

@@ -278,7 +278,8 @@ func TestLastCampaignReadsOneEntryOfAnIndex(t *testing.T) {
 	if _, err := f.source.SearchBrands(t.Context(), query.BrandFilter{Page: query.Page{Limit: 50}}); err != nil {
 		t.Fatal(err)
 	}
-	plan := f.plan(t, `SELECT b.brand_id, c.name FROM (SELECT b.brand_id, `+lastCampaign+` AS last_campaign_at FROM brand b ORDER BY b.brand_id LIMIT 50) page
+	plan := f.plan(t, `SELECT b.brand_id, c.name FROM (SELECT b.brand_id, `+lastCampaign+` AS last_campaign_at FROM brand b
+		ORDER BY b.brand_id LIMIT 50) page
 		JOIN brand b ON b.brand_id = page.brand_id LEFT JOIN campaign c ON c.campaign_id = `+lastCampaignID)
 	if !strings.Contains(plan, `"eq_ref","PRIMARY","PRIMARY"`) || !strings.Contains(plan, `"ix_campaign_brand"`) ||
 		strings.Contains(plan, "filesort") {

@@ -5,13 +5,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/schema"
+	"hub.internal/services/authoring/evidence"
 	"hub.internal/services/authoring/repeat"
 	"hub.internal/services/authoring/slip"
 )
@@ -214,7 +214,7 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 		if err != nil {
 			return false, fmt.Errorf("draft %s, target %d: %w", id, t.Index, err)
 		}
-		hash, snapshot := mail.ContentHash(), shownEvidence(t.Snapshots)
+		hash, snapshot := mail.ContentHash(), evidence.Shown(t.Snapshots)
 		view := TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: mail.ToEmail, ToName: mail.ToName,
 			Subject: mail.Subject, Body: mail.Body, HTML: mail.HTML,
 			Context: t.Context, Snapshot: snapshot, ContentHash: hex.EncodeToString(hash[:]),
@@ -243,17 +243,6 @@ func (s *Service) sayRepeats(ctx context.Context, draft Draft, page []TargetView
 		page[i].Repeats, page[i].Doubts = r.says, append(page[i].Doubts, r.doubt)
 	}
 	return err
-}
-
-// shownEvidence is what reviewers see of a partner: the snapshot itself where there is one, a list where there are several.
-func shownEvidence(snapshots []string) json.RawMessage {
-	switch len(snapshots) {
-	case 0:
-		return nil
-	case 1:
-		return json.RawMessage(snapshots[0])
-	}
-	return json.RawMessage("[" + strings.Join(snapshots, ",") + "]")
 }
 
 // RecipientsRequest asks for a page of a draft's recipients: its targets without their mails.

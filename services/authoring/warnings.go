@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"hub.internal/pkg/tool"
@@ -13,12 +12,8 @@ import (
 	"hub.internal/services/authoring/slip"
 )
 
-const (
-	// idsTimeout bounds the wait for the source's word about a segment's ids: the segment is stored without it.
-	idsTimeout = 3 * time.Second
-	// mostNamed is how many ids a warning names.
-	mostNamed = 10
-)
+// idsTimeout bounds the wait for the source's word about a segment's ids: the segment is stored without it.
+const idsTimeout = 3 * time.Second
 
 // UnknownIDs are ids that the source does not have.
 type UnknownIDs struct {
@@ -55,23 +50,13 @@ func (s *Service) segmentWarnings(ctx context.Context, kind Kind, seen evidence.
 
 // message says which ids do not exist, and what they may be.
 func (u UnknownIDs) message(kind Kind, targets int) string {
-	m := fmt.Sprintf("%d of %d targets: the source has no %s %s", u.Count, targets, kind, numbers(u.First, u.Count))
+	m := fmt.Sprintf("%d of %d targets: the source has no %s %s", u.Count, targets, kind, slip.Numbers(u.First, u.Count))
 	for _, other := range Kinds() {
 		if n := u.Others[Kind(other)]; n > 0 && Kind(other) != kind {
 			m += fmt.Sprintf("; ids of a %s among these: %d", other, n)
 		}
 	}
 	return m + fmt.Sprintf(": make the segment again with the %s_id of each row as externalId, or with the kind that the ids are of", kind)
-}
-
-// numbers lists ids, the first ten of so many.
-func numbers(ids []int64, count int) string {
-	named := ids[:min(len(ids), mostNamed)]
-	list := strings.ReplaceAll(strings.Trim(fmt.Sprint(named), "[]"), " ", ", ")
-	if more := count - len(named); more > 0 {
-		list += fmt.Sprintf(" and %d more", more)
-	}
-	return list
 }
 
 // OutsidePartner is a partner that a segment has nothing of.
@@ -120,10 +105,10 @@ func (s *Service) outsideSegmentWarning(ctx context.Context, segment Segment, as
 	}
 	if named > 0 {
 		return warn("recipients of partner %s are outside segment %s, where %d of these ids are those of a %s: externalId of a recipient "+
-			"is the partner_id of the row, so save the draft again with that", numbers(ids, len(ids)), segment.ID, named, segment.Kind), nil
+			"is the partner_id of the row, so save the draft again with that", slip.Numbers(ids, len(ids)), segment.ID, named, segment.Kind), nil
 	}
 	return warn("recipients of partner %s are outside segment %s, so reviewers see no evidence for them: save the draft without them, "+
-		"or with a segment that has them", numbers(ids, len(ids)), segment.ID), nil
+		"or with a segment that has them", slip.Numbers(ids, len(ids)), segment.ID), nil
 }
 
 // mistakenIDsWarning warns of ids of brands and campaigns in the place of partners, where the policy lets them through.

@@ -1,7 +1,9 @@
 package evidence
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 
 	"hub.internal/pkg/tool"
 )
@@ -63,4 +65,15 @@ func (t Snapshots) Warning(kind string) *tool.Warning {
 	}
 	return &tool.Warning{Rule: "segment.snapshot", Message: m + fmt.Sprintf(
 		": make the segment again with the %s_id of each row as externalId, and that row as its snapshot", kind)}
+}
+
+// Shown is what reviewers see of a partner: the snapshot itself where there is one, a list where there are several.
+func Shown(snapshots []string) json.RawMessage {
+	switch len(snapshots) {
+	case 0:
+		return nil
+	case 1:
+		return json.RawMessage(snapshots[0])
+	}
+	return json.RawMessage("[" + strings.Join(snapshots, ",") + "]")
 }

@@ -7,8 +7,8 @@ import (
 	"hub.internal/pkg/tool"
 )
 
-// mostTargets and mostMembers are how many targets and members a warning names.
-const mostTargets, mostMembers = 3, 3
+// mostTargets, mostMembers and mostIDs are how many targets, members and ids a warning names.
+const mostTargets, mostMembers, mostIDs = 3, 3, 10
 
 // Finding is what was found of targets: how many, and the first of them.
 type Finding struct {
@@ -86,6 +86,16 @@ func Warnings(all ...*tool.Warning) (list []tool.Warning) {
 		if w != nil {
 			list = append(list, *w)
 		}
+	}
+	return list
+}
+
+// Numbers lists ids, the first ten of so many.
+func Numbers(ids []int64, count int) string {
+	named := ids[:min(len(ids), mostIDs)]
+	list := strings.ReplaceAll(strings.Trim(fmt.Sprint(named), "[]"), " ", ", ")
+	if more := count - len(named); more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
 	}
 	return list
 }

@@ -150,6 +150,7 @@ func snapshots(t *testing.T, h *house) {
 		`{"a":{"partner_id":7},"partner_id":8}`: false,
 	} {
 		w := h.warned("create_segment", segment(member(7, snapshot)))
+		delete(w, "segment.equal") // some are one to JSON
 		if _, got := w["segment.snapshot"]; got != strays || len(w) > 1 {
 			t.Errorf("%.100s: %v", snapshot, w)
 		}

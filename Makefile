@@ -13,8 +13,6 @@ TESTFLAGS ?= -race -vet=off -timeout 75m -p 3
 # scripts/release holds what each module is made of there to what it is made of alone. No result is one of the test cache then, which
 # does not see that a file of another module has changed.
 ALONE     := -exec "env GOWORK=off"
-# What make test SERVERS=all runs on MySQL and on the newer MariaDB too, beside the tests that always run on all that are there.
-PORTABLE := ^(TestOracle|TestPlainSQL|TestRules|TestRecipients|TestRecipientsLikeAnOracle|TestDecimals|TestBigIDs|TestBounds|TestTreeIsRefreshed|TestOtherSource|TestCharacterSets|TestWallClock|TestListsAreCut)$$
 # How many random lives a property is held to at each run; a change to a state machine deserves more (RAPID_CHECKS=1000).
 export RAPID_CHECKS ?= 40
 
@@ -56,7 +54,7 @@ test: browser ## Run every test, with the race detector (SERVERS=all query's tes
 	go test $(TESTFLAGS) $(ALONE) $(patsubst %,./%/...,$(filter-out services/e2e,$(MODULES))) || status=1; \
 	wait $$suite || status=1; \
 	if [ "$(SERVERS)" = all ]; then for server in mysql mariadb-next; do \
-		HUB_TEST_SOURCE=$$server go test $(TESTFLAGS) $(ALONE) -count=1 -run '$(PORTABLE)' ./services/query ./services/query/mysql || status=1; \
+		HUB_TEST_SOURCE=$$server go test $(TESTFLAGS) $(ALONE) -count=1 ./services/query ./services/query/mysql || status=1; \
 	done; fi; \
 	exit $$status
 

@@ -2,6 +2,7 @@ package hubtest
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,6 +24,12 @@ var databases atomic.Int64
 // release, and without it it is the system's MariaDB.
 func SourceDB(t testing.TB) (adminDSN, readonlyDSN string) {
 	t.Helper()
+	return SourceDBOn(t, SourceServer(t))
+}
+
+// SourceServer is the server that SourceDB makes its databases on.
+func SourceServer(t testing.TB) *localserver.SourceServer {
+	t.Helper()
 	on := sourceKinds[0]
 	switch os.Getenv(sourceVariable) {
 	case "mysql":
@@ -36,7 +43,33 @@ func SourceDB(t testing.TB) (adminDSN, readonlyDSN string) {
 			t.Skip(err)
 		}
 	}
-	return SourceDBOn(t, on.get(t))
+	return on.get(t)
+}
+
+// SourceIsMySQL tells that SourceServer is MySQL, not MariaDB.
+func SourceIsMySQL() bool { return os.Getenv(sourceVariable) == "mysql" }
+
+// Sequences makes tables seq_1_to_n in a source database, with the numbers from 1 to n, at most 100,000, in the column seq: MariaDB has
+// them by itself, MySQL gets views.
+func Sequences(t testing.TB, adminDSN string, upTo ...int) {
+	t.Helper()
+	if !SourceIsMySQL() {
+		return
+	}
+	db, err := sql.Open("mysql", adminDSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const digit = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 " +
+		"UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)"
+	const number = "a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d"
+	for _, n := range upTo {
+		if _, err := db.ExecContext(t.Context(), fmt.Sprintf("CREATE VIEW seq_1_to_%d AS SELECT 1 + %[2]s AS seq FROM %[3]s a, %[3]s b, "+
+			"%[3]s c, %[3]s e, %[3]s f WHERE %[2]s < %[1]d", n, number, digit)); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // sourceVariable names the server that tests of one source take.

@@ -11,7 +11,7 @@ import (
 // call of a function that looks for no KILL. Finding its size costs some tenths of d.
 func Unstoppable(t testing.TB, d time.Duration) string {
 	t.Helper()
-	db, err := MariaDB(t).Admin()
+	db, err := SourceServer(t).Admin()
 	if err != nil {
 		t.Fatal(err)
 	}

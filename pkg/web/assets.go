@@ -17,7 +17,8 @@ var ownAssets embed.FS
 // contentTypes are those that are served; the system's table differs from machine to machine.
 var contentTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
-	".png": "image/png", ".ico": "image/x-icon", ".woff2": "font/woff2", ".txt": "text/plain; charset=utf-8",
+	".png": "image/png", ".ico": "image/x-icon", ".webmanifest": "application/manifest+json",
+	".woff2": "font/woff2", ".txt": "text/plain; charset=utf-8",
 }
 
 // assets are files under an address that changes with their content, so that a browser may
@@ -84,6 +85,23 @@ func (a *assets) url(name string) (string, error) {
 		return "", fmt.Errorf("there is no asset %q", name)
 	}
 	return a.prefix + file.hash + "/" + name, nil
+}
+
+// icons are the assets that browsers ask for at an address of their own, whatever a page names.
+var icons = map[string]string{"/favicon.ico": "favicon.ico", "/apple-touch-icon.png": "apple-touch-icon.png",
+	"/apple-touch-icon-precomposed.png": "apple-touch-icon.png"}
+
+// Icon answers the icon that browsers ask for at a path; nil where that is none. It may be kept for a day.
+func (s *Site) Icon(path string) http.Handler {
+	name, known := icons[path]
+	if !known {
+		return nil
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "public, max-age=86400")
+		w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
+		s.assets.byName[name].ServeHTTP(w, r)
+	})
 }
 
 func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -407,8 +407,8 @@ func TestFlash(t *testing.T) {
 func TestAssets(t *testing.T) {
 	d := newDesk(t)
 	page := d.do(t, user, "GET", "/page", "").Body.String()
-	found := regexp.MustCompile(`(?:src|href)="(/assets/desk/[0-9a-f]{12}/[a-z.]+)"`).FindAllStringSubmatch(page, -1)
-	if len(found) != 6 {
+	found := regexp.MustCompile(`(?:src|href)="(/assets/desk/[0-9a-f]{12}/[a-z.-]+)"`).FindAllStringSubmatch(page, -1)
+	if len(found) != 8 {
 		t.Fatalf("%d assets in %s", len(found), page)
 	}
 	for _, f := range found {

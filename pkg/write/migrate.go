@@ -37,10 +37,14 @@ ALTER TABLE %[1]s.idempotency_keys
   ADD COLUMN IF NOT EXISTS lease_until timestamptz;
 CREATE INDEX IF NOT EXISTS idempotency_keys_left ON %[1]s.idempotency_keys (lease_until) WHERE state = 'running'`
 
+// inputs is the third step: Equal looks for an input.
+const inputs = `CREATE INDEX IF NOT EXISTS idempotency_keys_input ON %[1]s.idempotency_keys (fingerprint, created_at)`
+
 // Migrate is the step of the table of keys, after the service's own migrations.
 func Migrate(ctx context.Context, ownerURL, service string) error {
 	schema := postgres.Schema(service)
 	quoted := pgx.Identifier{schema}.Sanitize()
 	return postgres.MigratePart(ctx, ownerURL, schema, "write",
-		fmt.Sprintf(table, quoted, pgx.Identifier{postgres.ServiceRole(service)}.Sanitize()), fmt.Sprintf(claims, quoted))
+		fmt.Sprintf(table, quoted, pgx.Identifier{postgres.ServiceRole(service)}.Sanitize()), fmt.Sprintf(claims, quoted),
+		fmt.Sprintf(inputs, quoted))
 }

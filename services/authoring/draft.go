@@ -16,6 +16,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/services/authoring/evidence"
 	"hub.internal/services/authoring/template"
 )
 
@@ -198,6 +199,10 @@ type DraftTarget struct {
 	Subject, Body string
 	// Context is a JSON object, byte for byte as it was sent; nil without one.
 	Context []byte
+	// Doubts are what was doubted of whom it is for when it was saved: some of Context and Name.
+	Doubts []string
+	// TextHash is that of its texts and values; nil for targets of earlier releases.
+	TextHash *int64
 }
 
 // DraftTargets are read one by one, and more than once. An error ends them.
@@ -254,16 +259,7 @@ func (t Templates) forTarget(target DraftTarget) (own Templates, subjectErr, bod
 
 // values are what the placeholders of the target's texts stand for. The context is read at the first need, and once.
 func (t DraftTarget) values() template.Values {
-	context := sync.OnceValues(func() (map[string]jsontext.Value, error) {
-		all := map[string]jsontext.Value{}
-		if t.Context == nil {
-			return all, nil
-		}
-		return all, members(decoder(t.Context), &all, func(all *map[string]jsontext.Value, name string, value jsontext.Value) error {
-			(*all)[name] = value
-			return nil
-		})
-	})
+	context := sync.OnceValues(func() (map[string]jsontext.Value, error) { return evidence.Map(t.Context) })
 	return template.Values{ToName: t.ToName, ToEmail: t.ToEmail, Context: context}
 }
 

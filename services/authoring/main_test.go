@@ -67,6 +67,8 @@ type neighbour struct {
 	// contacts are all verified addresses with their partners, and owners the partners of brands and campaigns; nil has anybody.
 	contacts map[string]int64
 	owners   map[string]map[int64]int64
+	// names are those of contacts, by address, where a draft calls them otherwise.
+	names map[string][]string
 	// idsAsked is how often it was asked about ids.
 	idsAsked int
 }
@@ -141,18 +143,33 @@ func (n *neighbour) checkIDs(_ context.Context, in idsAsked) (idsAnswered, error
 	return out, n.down
 }
 
-func (n *neighbour) check(_ context.Context, in checked) (map[string][]refusal, error) {
+// renamed is a recipient whose contact has another name.
+type renamed struct {
+	Index int      `json:"index"`
+	Names []string `json:"names"`
+}
+
+// answered is what the check answers.
+type answered struct {
+	Targets []refusal `json:"targets"`
+	Named   []renamed `json:"named,omitempty"`
+}
+
+func (n *neighbour) check(_ context.Context, in checked) (answered, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.calls++
 	n.targets += len(in.Targets)
 	if n.down != nil {
-		return nil, n.down
+		return answered{}, n.down
 	}
-	out := []refusal{}
+	out, named := []refusal{}, []renamed(nil)
 	for i, t := range in.Targets {
 		if reasons, meant := n.judge(t); n.contacts != nil && reasons != nil {
 			out = append(out, refusal{i, reasons, meant})
+		}
+		if names := n.names[t.Email]; names != nil && !slices.Contains(names, t.Name) {
+			named = append(named, renamed{i, names})
 		}
 		if reasons := n.reasons[t.Email]; reasons != nil {
 			r := refusal{Index: i, Reasons: reasons}
@@ -162,7 +179,14 @@ func (n *neighbour) check(_ context.Context, in checked) (map[string][]refusal, 
 			out = append(out, r)
 		}
 	}
-	return map[string][]refusal{"targets": out}, nil
+	return answered{out, named}, nil
+}
+
+// call sets the names of contacts.
+func (n *neighbour) call(names map[string][]string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.names = names
 }
 
 func (n *neighbour) say(down error, reasons map[string][]string) {

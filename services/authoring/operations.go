@@ -5,13 +5,15 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/schema"
+	"hub.internal/services/authoring/evidence"
+	"hub.internal/services/authoring/repeat"
+	"hub.internal/services/authoring/slip"
 )
 
 // Operations declares what authoring does for its neighbours. The JSON of these only grows.
@@ -167,6 +169,11 @@ type TargetView struct {
 	// Snapshot is the segment's evidence of the same partner: a snapshot as it was sent, a list
 	// of several (at most ten) when the segment has brands or campaigns, null without any.
 	Snapshot json.RawMessage `json:"snapshot"`
+	// Doubts name what a reviewer should look at: context (of somebody else), name (not the contact's), markdown, unfinished, sender (at
+	// a provider of private mailboxes), repeated (the very text) and recent (another mail). Later releases may name others.
+	Doubts []string `json:"doubts,omitempty"`
+	// Repeats says which earlier mail it repeats; absent when none.
+	Repeats string `json:"repeats,omitempty"`
 	// ContentHash is for releases of review-control before the one that renders mails itself, in
 	// hexadecimal: nothing newer reads it.
 	ContentHash string `json:"content_hash"`
@@ -197,7 +204,7 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 		return DraftTargetsResponse{}, fmt.Errorf("draft %s: %w", id, err)
 	}
 	out := DraftTargetsResponse{Targets: []TargetView{}}
-	size := 0
+	size, asked := 0, []repeat.Target{}
 	err = s.c.Store.DraftTargets(ctx, id, lastIndex(in.After), in.IDs, func(t StoredTarget) (bool, error) {
 		if len(out.Targets) == limit || size > maxPageBytes {
 			out.NextAfter = &out.Targets[len(out.Targets)-1].Index
@@ -207,10 +214,11 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 		if err != nil {
 			return false, fmt.Errorf("draft %s, target %d: %w", id, t.Index, err)
 		}
-		hash, snapshot := mail.ContentHash(), evidence(t.Snapshots)
+		hash, snapshot := mail.ContentHash(), evidence.Shown(t.Snapshots)
 		view := TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: mail.ToEmail, ToName: mail.ToName,
 			Subject: mail.Subject, Body: mail.Body, HTML: mail.HTML,
-			Context: t.Context, Snapshot: snapshot, ContentHash: hex.EncodeToString(hash[:])}
+			Context: t.Context, Snapshot: snapshot, ContentHash: hex.EncodeToString(hash[:]),
+			Doubts: append(t.Doubts, slip.Doubts(mail.Subject, mail.Body, draft.SenderEmail)...)}
 		if t.Subject != "" {
 			view.SubjectTemplate = &t.Subject
 		}
@@ -218,22 +226,23 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 			view.BodyTemplate = &t.Body
 			size += len(t.Body)
 		}
-		out.Targets = append(out.Targets, view)
+		out.Targets, asked = append(out.Targets, view), append(asked, t.asks())
 		size += len(mail.Body) + len(t.Context) + len(snapshot)
 		return true, nil
 	})
-	return out, err
+	if err != nil {
+		return DraftTargetsResponse{}, err
+	}
+	return out, s.sayRepeats(ctx, draft, out.Targets, asked)
 }
 
-// evidence is what reviewers see of a partner: the snapshot itself where there is one, a list where there are several.
-func evidence(snapshots []string) json.RawMessage {
-	switch len(snapshots) {
-	case 0:
-		return nil
-	case 1:
-		return json.RawMessage(snapshots[0])
+// sayRepeats says of a page's targets which earlier mail they repeat.
+func (s *Service) sayRepeats(ctx context.Context, draft Draft, page []TargetView, asked []repeat.Target) error {
+	found, err := s.repeats(ctx, draft.ID, draft.QueuedAt, asked)
+	for i, r := range found {
+		page[i].Repeats, page[i].Doubts = r.says, append(page[i].Doubts, r.doubt)
 	}
-	return json.RawMessage("[" + strings.Join(snapshots, ",") + "]")
+	return err
 }
 
 // RecipientsRequest asks for a page of a draft's recipients: its targets without their mails.
@@ -258,6 +267,8 @@ type RecipientView struct {
 	ExternalID int64  `json:"external_id"`
 	ToEmail    string `json:"to_email"`
 	ToName     string `json:"to_name"`
+	// Repeats says which earlier mail it repeats; absent when none.
+	Repeats string `json:"repeats,omitempty"`
 }
 
 // pageRecipients answers who the targets are; one row more than the page is read, to tell whether another page follows.
@@ -270,10 +281,19 @@ func (s *Service) pageRecipients(ctx context.Context, in RecipientsRequest) (Rec
 	if err != nil {
 		return RecipientsResponse{}, err
 	}
-	if _, err := s.c.Store.Draft(ctx, id); err != nil {
+	draft, err := s.c.Store.Draft(ctx, id)
+	if err != nil {
 		return RecipientsResponse{}, err
 	}
 	targets, err := s.c.Store.DraftRecipients(ctx, id, lastIndex(in.After), limit+1)
+	if err != nil {
+		return RecipientsResponse{}, err
+	}
+	asked := make([]repeat.Target, len(targets))
+	for i, t := range targets {
+		asked[i] = t.asks()
+	}
+	found, err := s.repeats(ctx, id, draft.QueuedAt, asked)
 	if err != nil {
 		return RecipientsResponse{}, err
 	}
@@ -283,7 +303,7 @@ func (s *Service) pageRecipients(ctx context.Context, in RecipientsRequest) (Rec
 			out.NextAfter = &out.Recipients[limit-1].Index
 			break
 		}
-		out.Recipients = append(out.Recipients, RecipientView{t.Index, t.ExternalID, t.ToEmail, t.ToName})
+		out.Recipients = append(out.Recipients, RecipientView{t.Index, t.ExternalID, t.ToEmail, t.ToName, found[i].says})
 	}
 	return out, nil
 }

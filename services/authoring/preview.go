@@ -8,6 +8,8 @@ import (
 	"hub.internal/pkg/markup/prose"
 	"hub.internal/pkg/text"
 	"hub.internal/services/authoring/lookalike"
+	"hub.internal/services/authoring/slip"
+	"hub.internal/services/authoring/template"
 )
 
 const (
@@ -65,6 +67,9 @@ type textCheck struct {
 	lookalikes []lookalike.Found
 	// foreign are the first members that hold such.
 	foreign []string
+	// markdown, unfinished and insecure are what else was noticed in the texts, subjects the targets with a long one.
+	markdown, unfinished, insecure slip.Noted
+	subjects                       slip.Finding
 	// bytes have been looked at.
 	bytes int
 }
@@ -72,7 +77,8 @@ type textCheck struct {
 // checkTexts looks at the templates with the values of the first target, then at targets' own texts until maxCheckedBytes is reached.
 // It lists what review-control will take out of the mails; what is stored is the text as it was given.
 func (d Draft) checkTexts(targets DraftTargets) textCheck {
-	l := textCheck{removed: []markup.Removed{}}
+	l := textCheck{removed: []markup.Removed{}, markdown: slip.Noted{Rule: slip.MarkdownRule},
+		unfinished: slip.Noted{Rule: slip.UnfinishedRule}, insecure: slip.Noted{Rule: slip.InsecureRule}}
 	templates, err := d.Templates()
 	if err != nil {
 		return l // checked lets no such draft through
@@ -93,20 +99,21 @@ func (d Draft) checkTexts(targets DraftTargets) textCheck {
 			subject, _ := templates.subject.Render(v) // without a value where the target has none:
 			body, _ := templates.body.Render(v)       // it may have texts of its own
 			l.addRemoved(subject, body, templates.body.HTML)
-			l.addLookalikes("/subjectTemplate", d.SubjectTemplate, keys)
-			l.addLookalikes("/bodyTemplate", d.BodyTemplate, keys)
+			l.add("/subjectTemplate", d.SubjectTemplate, keys, nil)
+			l.add("/bodyTemplate", d.BodyTemplate, keys, &templates.body)
 			if mail, err := Render(templates, t); err == nil {
 				l.preview = mail.preview()
 			}
 		}
+		l.addSubject(i, own.subject, v)
 		var subject, body string
 		if t.Subject != "" && subjectErr == nil {
 			subject, _ = own.subject.Render(v)
-			l.addLookalikes(targetPath(i, "subject"), t.Subject, keys)
+			l.add(targetPath(i, "subject"), t.Subject, keys, nil)
 		}
 		if t.Body != "" && bodyErr == nil {
 			body, _ = own.body.Render(v)
-			l.addLookalikes(targetPath(i, "body"), t.Body, keys)
+			l.add(targetPath(i, "body"), t.Body, keys, &own.body)
 		}
 		if subject != "" || body != "" {
 			l.addRemoved(subject, body, own.body.HTML)
@@ -131,9 +138,15 @@ func (l *textCheck) addRemoved(subject, body string, isHTML bool) {
 	l.bytes += len(subject) + len(body)
 }
 
-// addLookalikes adds what of a text looks like placeholders.
-func (l *textCheck) addLookalikes(member, written string, keys []string) {
-	for _, f := range lookalike.Find(text.HeadBytes(written, maxCheckedBytes), keys, mostLookalikes) {
+// add adds what of a text looks like placeholders, and what else in it recipients should not get; body is nil for a subject.
+func (l *textCheck) add(member, written string, keys []string, body *template.Template) {
+	written = text.HeadBytes(written, maxCheckedBytes)
+	l.unfinished.Add(member, slip.Unfinished(written))
+	if body != nil {
+		l.markdown.Add(member, slip.Markdown(written))
+		l.insecure.Add(member, slip.Insecure(written, body.HTML))
+	}
+	for _, f := range lookalike.Find(written, keys, mostLookalikes) {
 		if len(l.foreign) < mostForeign && !slices.Contains(l.foreign, member) {
 			l.foreign = append(l.foreign, member)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/schema"
+	"hub.internal/services/authoring/evidence"
 )
 
 // Kind is what the externalIds of a segment are ids of.
@@ -57,7 +58,7 @@ func (t SegmentTarget) Partner(kind Kind) *int64 {
 	if kind == Partner {
 		return nil
 	}
-	return partnerOf(t.Snapshot)
+	return evidence.PartnerOf(t.Snapshot)
 }
 
 // SegmentTargets are read one by one, and more than once: a body of 32 MiB is not held in
@@ -65,9 +66,9 @@ func (t SegmentTarget) Partner(kind Kind) *int64 {
 type SegmentTargets = iter.Seq2[SegmentTarget, error]
 
 // validate judges a segment that is about to be stored and counts its targets. It answers what it has seen of them.
-func (s Segment) validate(targets SegmentTargets) (Segment, snapshotCheck, error) {
+func (s Segment) validate(targets SegmentTargets) (Segment, evidence.Snapshots, error) {
 	var v schema.Violations
-	var seen snapshotCheck
+	var seen evidence.Snapshots
 	v.Line("/name", s.Name, maxName)
 	checkNote(&v, "/description", s.Description)
 	checkLabel(&v, "/createdBy", s.CreatedBy)
@@ -83,7 +84,7 @@ func (s Segment) validate(targets SegmentTargets) (Segment, snapshotCheck, error
 			first[t.ExternalID] = s.TargetCount
 		}
 		s.TargetCount++
-		seen.add(s.Kind, t)
+		seen.Add(string(s.Kind), t.ExternalID, t.Snapshot)
 	}
 	return s, seen, v.Err()
 }

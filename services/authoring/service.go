@@ -20,6 +20,8 @@ import (
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
+	"hub.internal/services/authoring/repeat"
+	"hub.internal/services/authoring/slip"
 )
 
 // Store keeps segments and drafts. Its errors are faults; E_NOT_FOUND for an id that it
@@ -27,6 +29,8 @@ import (
 type Store interface {
 	// StoredAnswer returns the answer of an earlier call with the key, if there is one.
 	StoredAnswer(ctx context.Context, key write.Key) (tool.Result, bool, error)
+	// Equal warns where an equal call of the last day has made the same thing; nil when not.
+	Equal(ctx context.Context, key write.Key, what string) (*tool.Warning, error)
 	// AddSegment stores a segment once for the key, together with what record makes of its id.
 	AddSegment(ctx context.Context, key write.Key, s Segment, targets SegmentTargets, record Record) (tool.Result, error)
 	// AddDraft does the same for a draft.
@@ -47,6 +51,14 @@ type Store interface {
 	DraftTargets(ctx context.Context, id ID, after int, indexes []int, yield func(StoredTarget) (bool, error)) error
 	// DraftRecipients returns targets from after the index after, without what they are written.
 	DraftRecipients(ctx context.Context, id ID, after, limit int) ([]StoredTarget, error)
+	// Evidence calls yield with each snapshot that a segment has of the partners.
+	Evidence(ctx context.Context, segment Segment, partners []int64, yield func(partner int64, snapshot []byte)) error
+	// SegmentPartners counts the partners that a segment is of.
+	SegmentPartners(ctx context.Context, segment Segment) (int, error)
+	// Earlier returns the gravest earlier mail to each target that has any, by its place: to the same address or partner in another draft
+	// than one that is about to leave or has left since then, and with the same text at any time; but those alone that were queued before
+	// a moment. nil is no bound for before, and no mails to address or partner for since.
+	Earlier(ctx context.Context, but ID, before, since *time.Time, targets []repeat.Target) (map[int]repeat.Mail, error)
 	// OutsideSegment returns those of the partners that a segment has nothing of, in their order.
 	OutsideSegment(ctx context.Context, segment Segment, partners []int64) ([]OutsidePartner, error)
 
@@ -80,6 +92,8 @@ type Source interface {
 type Recipient struct {
 	PartnerID int64  `json:"partner_id"`
 	Email     string `json:"email"`
+	// Name is what the draft calls them; absent where it has no name.
+	Name string `json:"name,omitempty"`
 }
 
 // Objection is what there is against a target.
@@ -88,6 +102,8 @@ type Objection struct {
 	Reasons []string
 	// Meant is who may have been meant; nil when nobody comes to mind.
 	Meant *Meant
+	// Names are those of the contact, where they are none of the recipient's.
+	Names []string
 }
 
 // Meant is the partner of a brand or campaign whose id was given for that of a partner.
@@ -130,6 +146,8 @@ type Config struct {
 	PublicURL string
 	// Policy defaults to Verified.
 	Policy Policy
+	// ContactPause is how long an address and a partner are left alone after a mail; 0 lets them have any number.
+	ContactPause time.Duration
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
@@ -174,7 +192,11 @@ func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.R
 	if err != nil {
 		return tool.Result{}, err
 	}
-	warnings := s.segmentWarnings(ctx, segment.Kind, seen)
+	equal, err := s.c.Store.Equal(ctx, w.Key, segmentKind)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	warnings := append(s.segmentWarnings(ctx, segment.Kind, seen), slip.Warnings(equal)...)
 	return s.c.Store.AddSegment(ctx, w.Key, segment, targets, recording(w, segment.TargetCount, func(id ID) (answer, detail any) {
 		return SegmentCreated{SegmentID: id.String(), ID: id.String(), Name: segment.Name, Kind: segment.Kind,
 				TargetCount: segment.TargetCount, CreatedAt: schema.Moment(segment.CreatedAt), Warnings: warnings},
@@ -236,6 +258,20 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	if err != nil {
 		return tool.Result{}, err
 	}
+	doubts, strange, err := s.strangers(ctx, segment, targets, asked, objections)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	targets = draft.marked(targets, doubts)
+	repeated, err := s.repeatedWarning(ctx, targets, draft.TargetCount)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	equal, err := s.c.Store.Equal(ctx, w.Key, "draft")
+	if err != nil {
+		return tool.Result{}, err
+	}
+	warnings = append(append(warnings, strange...), slip.Warnings(repeated, equal)...)
 	return s.c.Store.AddDraft(ctx, w.Key, draft, targets, recording(w, draft.TargetCount, func(id ID) (answer, detail any) {
 		return DraftSaved{DraftID: id.String(), ID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(),
 				TargetCount: draft.TargetCount, CreatedAt: schema.Moment(draft.CreatedAt), Removed: look.removed, Preview: look.preview,
@@ -261,7 +297,7 @@ func recipients(targets DraftTargets, count int) ([]Recipient, error) {
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, Recipient{t.ExternalID, t.ToEmail})
+		list = append(list, Recipient{t.ExternalID, t.ToEmail, t.ToName})
 	}
 	return list, nil
 }

@@ -97,6 +97,7 @@ func (s *suite) draft(t testing.TB, o draftOptions) string {
 	fill(&o.subject, "An offer for {{toName}}")
 	fill(&o.body, `<p>Dear {{toName}},</p><p>we have read your page. <a href="https://hub.example/offer">See the offer</a>.</p>`)
 	fill(&o.createdBy, "campaign agent")
+	serial := s.drafts.Add(1)
 	evidence, targets := []map[string]any{}, []map[string]any{}
 	partners := map[int64]bool{}
 	for i, c := range list {
@@ -116,6 +117,9 @@ func (s *suite) draft(t testing.TB, o draftOptions) string {
 		}
 		if o.each != nil {
 			o.each(i, target)
+		}
+		if context, is := target["context"].(map[string]any); is && serial > 1 { // another text than that of a draft before
+			context["serial"] = serial
 		}
 		targets = append(targets, target)
 	}

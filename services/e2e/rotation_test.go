@@ -88,7 +88,7 @@ func part(text, before, after string) string {
 	return text
 }
 
-var shownTarget = regexp.MustCompile(`name="target" value="([^"]+)"`)
+var shownTarget = regexp.MustCompile(`type="hidden" name="target" value="([^"]+)"`)
 
 // breath is how long who reads waits before the next call: the load is there all the time, and leaves the machine to the others.
 const breath = 100 * time.Millisecond

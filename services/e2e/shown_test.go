@@ -211,7 +211,7 @@ func TestShownMeansShown(t *testing.T) {
 					t.Errorf("%v are taken for shown", got)
 				}
 				p.approveShown()
-				p.Sees("1 target is approved.")
+				p.Sees("1 mail is approved.")
 				if n := approved(t, id); n != 1 {
 					t.Errorf("%d are approved", n)
 				}
@@ -254,7 +254,7 @@ func TestShownMeansShown(t *testing.T) {
 				p.eventually("what was in view is taken for shown", func() bool { p.read(); return slices.Equal(p.shown(), []int{1}) })
 				p.Target(2)
 				p.approveShown()
-				p.Sees("1 target is approved.")
+				p.Sees("1 mail is approved.")
 				if approved(t, id) != 1 || s.decisions(t, id, 1) != 1 {
 					t.Errorf("%d are approved, and the second was shown", approved(t, id))
 				}
@@ -276,9 +276,9 @@ func TestShownMeansShown(t *testing.T) {
 				if got := p.shown(); !slices.Equal(got, []int{0}) {
 					t.Errorf("%v are taken for shown", got)
 				}
-				p.Sees("1 (4 need a look)")
-				p.Button("Approve shown").Click()
-				p.Sees("1 target is approved.")
+				p.Sees("4 flagged: decide each on its own page.")
+				p.role("you have read", false, "button").Click()
+				p.Sees("1 mail is approved.")
 			})
 
 			t.Run("without JavaScript", func(t *testing.T) {
@@ -288,12 +288,12 @@ func TestShownMeansShown(t *testing.T) {
 				p.WithoutJavaScript()
 				p.Open("/drafts/" + id)
 				p.signIn(ada.Email, ada.Password)
-				p.Button("Approve shown").Click() // before that page, nothing was opened
+				p.role("you have read", false, "button").Click() // before that page, nothing was opened
 				p.Sees(nothing)
 				p.Open("/drafts/" + id + "/targets/2")
 				p.Open("/drafts/" + id)
-				p.Button("Approve shown").Click()
-				p.Sees("2 targets are approved.")
+				p.role("you have read", false, "button").Click()
+				p.Sees("2 mails are approved.")
 				if n := approved(t, id); n != 2 || s.decisions(t, id, 0)+s.decisions(t, id, 2) != 2 {
 					t.Errorf("%d are approved", n)
 				}
@@ -321,7 +321,7 @@ func TestShownMeansShown(t *testing.T) {
 		if got := p.shown(); !slices.Equal(got, []int{2}) {
 			t.Errorf("%v are taken for shown, and the first two are rejected", got)
 		}
-		p.Button("Approve shown").Click()
+		p.role("you have read", false, "button").Click()
 		p.Sees("That ends the review. 1 mail is on its way.")
 	})
 }

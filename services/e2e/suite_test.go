@@ -93,6 +93,8 @@ type suite struct {
 	smtp     *hubtest.SMTP
 	store    hubtest.WriteStoreDB
 	calls    atomic.Int64
+	// drafts are how many were saved by draft.
+	drafts atomic.Int64
 	// runs are programs in place of those that were built, by the process.
 	runs map[string]program
 }

@@ -198,7 +198,7 @@ func TestTriage(t *testing.T) {
 				p.Evaluate(`document.querySelector("article.target").same = true`, nil)
 				p.eventually("the mail was shown meanwhile", func() bool { p.read(); return p.isShown() })
 				inspected(3)
-				p.Sees("Looked through, without a flag")
+				p.Sees("Flagged mails are decided one by one")
 				var stayed bool
 				if p.Evaluate(
 					`document.querySelector("article.target").same === true && document.querySelectorAll("#listing [data-row]").length === 3`,
@@ -209,7 +209,7 @@ func TestTriage(t *testing.T) {
 				p.Press("j")
 				p.comes("t-1")
 				p.LookThrough()
-				p.Button("Approve shown").Click()
+				p.role("you have read", false, "button").Click()
 				p.Sees("That ends the review. 3 mails are on their way.")
 			})
 
@@ -340,8 +340,8 @@ func TestTriage(t *testing.T) {
 					}
 				})
 				p.LookThrough()
-				p.Button("Approve shown").Click()
-				p.Sees("4 targets are approved.")
+				p.role("you have read", false, "button").Click()
+				p.Sees("4 mails are approved.")
 				p.comes("t-4")
 				p.Press("u")
 				p.Sees("Undone: 4 mails are as they were before.")
@@ -409,15 +409,15 @@ func TestTriage(t *testing.T) {
 				at("")
 				p.Button("Reject").Click()
 				at("/targets/1")
-				p.Link("Next target").Click()
+				p.Link("Next").Click()
 				at("/targets/2")
-				p.Link("Target before").Click()
+				p.Link("Previous").Click()
 				at("/targets/1")
 				p.Target(3)
 				at("/targets/3")
 				p.Button("Approve").Click() // the last of the list, and two above it are left
 				at("/targets/1")
-				p.Button("Approve shown").Click()
+				p.role("you have read", false, "button").Click()
 				p.Sees("That ends the review. 3 mails are on their way.")
 				p.Sees("The first mail leaves at ")
 				var over bool
@@ -445,7 +445,7 @@ func TestTriage(t *testing.T) {
 				if n := decided(t, id); n != 0 || p.at() != "t-1" {
 					t.Errorf("at %s with %d decided: a key decides on the mail that was being left", p.at(), n)
 				}
-				p.role("Next target", true, "link").clicks(1)
+				p.role("Next", true, "link").clicks(1)
 				p.Evaluate(`document.querySelector("article .actions button").click()`, nil)
 				p.comes("t-2")
 				p.Settle()
@@ -459,13 +459,13 @@ func TestTriage(t *testing.T) {
 					t.Errorf("at %s with %d decided: a key decides on the mail that the back button leaves", p.at(), n)
 				}
 				var shown int // what was looked through is not forgotten
-				p.Evaluate(`document.querySelector("[data-shown-count]").textContent * 1`, &shown)
-				p.role("Target before", true, "link").clicks(1)
+				p.Evaluate(`Number(document.querySelector("[data-shown-count]").textContent) || 0`, &shown)
+				p.role("Previous", true, "link").clicks(1)
 				p.Evaluate(`document.querySelector("#approve-shown button").click()`, nil)
 				p.comes("t-0")
 				p.Settle()
 				var left int
-				p.Evaluate(`document.querySelector("[data-shown-count]").textContent * 1`, &left)
+				p.Evaluate(`Number(document.querySelector("[data-shown-count]").textContent) || 0`, &left)
 				if n := decided(t, id); n != 0 || left < shown || desk && shown == 0 {
 					t.Errorf("%d decided, %d of %d shown: Approve shown takes what was being left", n, left, shown)
 				}

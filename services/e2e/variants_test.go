@@ -120,7 +120,7 @@ func TestVariants(t *testing.T) {
 			p.Sees("Prompt-like text")
 			p.Back()
 			p.Sees("All of it was in view.")
-			p.Sees("1 has a look of its own.")
+			p.Sees("1 is flagged: open it.")
 			var bar struct{ Bottom, Window float64 }
 			p.Evaluate(`({Bottom: document.getElementById("together").getBoundingClientRect().bottom, Window: innerHeight})`, &bar)
 			if window.width < 1000 && (bar.Bottom > bar.Window+1 || bar.Bottom < bar.Window-2) {
@@ -137,7 +137,7 @@ func TestVariants(t *testing.T) {
 			p.Back()
 			p.Sees("All of it was in view.")
 			p.Button("Approve 99").Click()
-			p.Sees("99 targets are approved.")
+			p.Sees("99 mails are approved.")
 			if n := approved(t, id); n != 99 {
 				t.Fatalf("%d are approved", n)
 			}
@@ -151,11 +151,11 @@ func TestVariants(t *testing.T) {
 			p.inView()
 			p.Sees("All of it was in view.")
 			p.Press("a")
-			p.Sees("8 targets are approved.")
+			p.Sees("8 mails are approved.")
 			p.Sees("Come and see us, ") // the next variant
 			p.eventually("all was in view", func() bool { p.inView(); return strings.Contains(p.Text(), "All of it was in view.") })
 			p.Press("a")
-			p.Sees("20 targets are approved.")
+			p.Sees("20 mails are approved.")
 			if at := p.Path(); !strings.Contains(at, "/variants/1") {
 				t.Errorf("led to %s", at)
 			}
@@ -176,7 +176,7 @@ func TestVariants(t *testing.T) {
 			t.Error("the button is in view before the rows are")
 		}
 		p.Button("Approve 99").Click()
-		p.Sees("99 targets are approved.")
+		p.Sees("99 mails are approved.")
 		if n := approved(t, id); n != 99 {
 			t.Errorf("%d are approved", n)
 		}

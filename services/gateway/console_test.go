@@ -579,6 +579,7 @@ func TestHeadersGolden(t *testing.T) {
 		{"asset", "GET", h.asset(t, "/assets/desk/"), nil},
 		{"asset of another release", "GET", "/assets/desk/0123456789ab/hub.css", nil},
 		{"asset of the gateway", "GET", h.asset(t, "/assets/gateway/"), nil},
+		{"icon that browsers ask for", "GET", "/favicon.ico", nil},
 	} {
 		r := h.visit(t, c.method, c.path, "", c.headers...)
 		fmt.Fprintf(&out, "%s: %d\n", c.name, r.status)

@@ -48,7 +48,9 @@ func healthOperation(s *Service) hop.Operation {
 }
 
 func (s *Service) health(ctx context.Context, _ HealthRequest) (HealthResponse, error) {
-	h := s.statements.turns.load()
+	load := s.statements.turns.Load()
+	slots, _ := s.statements.turns.Limits()
+	h := HealthResponse{Running: load.Running, Slots: slots, Waiting: load.Waiting, Runaway: load.Overdue}
 	if s.Replicas != nil {
 		h.Replicas = s.Replicas()
 	}
@@ -63,29 +65,12 @@ func (s *Service) health(ctx context.Context, _ HealthRequest) (HealthResponse, 
 	return h, nil
 }
 
-// load tells how much there is to do.
-func (b *bulkhead) load() HealthResponse {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	h := HealthResponse{Running: b.total, Slots: b.limit, Waiting: len(b.queue)}
-	for _, n := range b.overdue {
-		h.Runaway += n
-	}
-	return h
-}
-
 // Observe shows the turns of callers' statements and the memory of their answers, until forget is called.
 func (s *Service) Observe() (forget func()) {
-	turns := telemetry.ObserveBulkhead("sql", func() telemetry.Bulkhead { return s.statements.turns.gauge() })
+	turns := telemetry.ObserveBulkhead("sql", s.statements.turns.Gauge)
 	memory := telemetry.ObserveBulkhead("sql answers", func() telemetry.Bulkhead {
 		taken, waiting, refused := s.statements.memory.Use()
 		return telemetry.Bulkhead{Limit: s.statements.memory.Size(), Used: taken, Waiting: waiting, Refused: refused}
 	})
 	return func() { turns(); memory() }
-}
-
-func (b *bulkhead) gauge() telemetry.Bulkhead {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return telemetry.Bulkhead{Limit: int64(b.limit), Used: int64(b.total), Waiting: int64(len(b.queue)), Refused: b.refused}
 }

@@ -76,7 +76,7 @@ func TestKeyOfAStatementThatOutlivesItsKill(t *testing.T) {
 // runningOf counts the statements on the test's server that match.
 func runningOf(t *testing.T, pattern string) (n int) {
 	t.Helper()
-	m, err := hubtest.MariaDB(t).Admin()
+	m, err := hubtest.SourceServer(t).Admin()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"hub.internal/pkg/quota"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
+	"hub.internal/services/query/bulkhead"
 	"hub.internal/services/query/sqlguard"
 )
 
@@ -141,7 +142,7 @@ type statements struct {
 	rowLimit  int
 	byteLimit int
 	tmpLimit  int64
-	turns     *bulkhead
+	turns     *bulkhead.Bulkhead
 	memory    *quota.Quota // bytes
 	now       func() time.Time
 	// noticed tells what a statement may have meant otherwise, of an empty answer or another.
@@ -171,7 +172,7 @@ func newStatements(c Config) *statements {
 	}
 	return &statements{guard: c.Guard, reader: c.Reader, audit: c.Audit, rowLimit: c.MaxRowLimit, byteLimit: l.ResultBytes,
 		tmpLimit: l.TmpBytes, now: c.Now,
-		turns: newBulkhead(l.Concurrent, l.PerKey, l.Wait), memory: quota.New(int64(max(memoryAnswers*l.ResultBytes, memoryLeast))),
+		turns: bulkhead.New(l.Concurrent, l.PerKey, l.Wait), memory: quota.New(int64(max(memoryAnswers*l.ResultBytes, memoryLeast))),
 		answers: sync.Pool{New: func() any { return &sqlAnswer{} }}}
 }
 
@@ -248,7 +249,7 @@ func (s *statements) run(ctx context.Context, key, text string, answer *sqlAnswe
 	if err != nil {
 		return err
 	}
-	turn, err := s.turns.enter(ctx, key)
+	turn, err := s.turns.Enter(ctx, key)
 	if err != nil {
 		if ctx.Err() != nil {
 			return fault.New(fault.DB, "The caller went away before the statement's turn came.").Because(err)

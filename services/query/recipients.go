@@ -39,6 +39,8 @@ const (
 type Recipient struct {
 	PartnerID int64  `json:"partner_id"`
 	Email     string `json:"email"`
+	// Name is what the draft calls them; absent where it has no name.
+	Name string `json:"name,omitempty"`
 }
 
 // RecipientsRequest asks about a draft's targets.
@@ -49,6 +51,14 @@ type RecipientsRequest struct {
 // RecipientsResponse names the targets that may not be written to, in their order.
 type RecipientsResponse struct {
 	Targets []RefusedRecipient `json:"targets"`
+	// Named are the targets whose name is none of their contact's, in their order. Absent without any.
+	Named []NamedRecipient `json:"named,omitempty"`
+}
+
+// NamedRecipient is a target with the names of its contact: mostly one, as an address is one person's.
+type NamedRecipient struct {
+	Index int      `json:"index"`
+	Names []string `json:"names"`
 }
 
 // RefusedRecipient is a target with each reason against it, the gravest first.
@@ -69,8 +79,8 @@ type Meant struct {
 type RecipientSource interface {
 	IDSource
 	// ContactAddresses calls yield with each address of these partners that is verified and
-	// whose account is READY, as the source writes it.
-	ContactAddresses(ctx context.Context, partners []int64, yield func(partner int64, email string)) error
+	// whose account is READY, and the name of the contact, as the source writes them.
+	ContactAddresses(ctx context.Context, partners []int64, yield func(partner int64, email, name string)) error
 	// MemberAddresses calls yield with each member's address that may be one of emails.
 	MemberAddresses(ctx context.Context, emails []string, yield func(email string)) error
 }
@@ -128,8 +138,10 @@ func (r *Recipients) Check(ctx context.Context, in RecipientsRequest) (Recipient
 		}
 		if _, is := known[t.PartnerID]; !is {
 			reasons = append(reasons, UnknownPartner)
-		} else if !contacts[Recipient{t.PartnerID, email}] {
+		} else if names, is := contacts[address{t.PartnerID, email}]; !is {
 			reasons = append(reasons, NotAVerifiedContact)
+		} else if name := folded(t.Name); name != "" && !slices.ContainsFunc(names, func(n string) bool { return folded(n) == name }) {
+			out.Named = append(out.Named, NamedRecipient{i, names})
 		}
 		if reasons != nil {
 			out.Targets = append(out.Targets, RefusedRecipient{Index: i, Reasons: reasons})
@@ -138,12 +150,18 @@ func (r *Recipients) Check(ctx context.Context, in RecipientsRequest) (Recipient
 	return out, r.guess(ctx, in.Targets, out.Targets, written)
 }
 
-// contacts are the verified addresses of partners among those written, folded.
-func (r *Recipients) contacts(ctx context.Context, partners []int64, written map[string]bool) (map[Recipient]bool, error) {
-	contacts := map[Recipient]bool{}
-	return contacts, r.source.ContactAddresses(ctx, partners, func(partner int64, email string) {
+// address is one of a partner's, folded.
+type address struct {
+	partner int64
+	email   string
+}
+
+// contacts are the verified addresses of partners among those written, with the names of the contacts.
+func (r *Recipients) contacts(ctx context.Context, partners []int64, written map[string]bool) (map[address][]string, error) {
+	contacts := map[address][]string{}
+	return contacts, r.source.ContactAddresses(ctx, partners, func(partner int64, email, name string) {
 		if email = folded(email); written[email] {
-			contacts[Recipient{partner, email}] = true
+			contacts[address{partner, email}] = append(contacts[address{partner, email}], name)
 		}
 	})
 }
@@ -176,7 +194,7 @@ func (r *Recipients) guess(ctx context.Context, targets []Recipient, refused []R
 			t := targets[f.Index]
 			owner, is := owners[t.PartnerID]
 			if is && f.Meant == nil && f.Reasons[0] != B2CMember &&
-				(f.Reasons[0] == UnknownPartner || contacts[Recipient{owner, folded(t.Email)}]) {
+				(f.Reasons[0] == UnknownPartner || contacts[address{owner, folded(t.Email)}] != nil) {
 				f.Meant = &Meant{kind, owner}
 			}
 		}
@@ -184,7 +202,7 @@ func (r *Recipients) guess(ctx context.Context, targets []Recipient, refused []R
 	return nil
 }
 
-// folded is an address in the form that is compared. The source may have padded it.
+// folded is an address or a name in the form that is compared. The source may have padded it.
 func folded(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
 
 // IDsPath is where authoring asks which of a segment's ids the source does not have.

@@ -88,6 +88,12 @@ func TestRecipients(t *testing.T) {
 	if got, err := check(all...); err != nil || fmt.Sprint(got.Targets) != "["+strings.Join(want, " ")+"]" {
 		t.Errorf("together: %v, %v; want %v", got.Targets, err, want)
 	}
+	named, err := check(query.Recipient{PartnerID: 1, Email: "ADA@one.example", Name: " A "}, query.Recipient{PartnerID: 2,
+		Email: "eve@two.example", Name: "Ada"}, query.Recipient{PartnerID: 2, Email: "eve@two.example"},
+		query.Recipient{PartnerID: 1, Email: "nobody@one.example", Name: "Ada"})
+	if err != nil || fmt.Sprint(named.Named) != "[{1 [e]}]" {
+		t.Errorf("named: %v, %v", named.Named, err)
+	}
 	const day = "2026-01-01 00:00:00"
 	// A brand's or a campaign's id in place of a partner's: the last two are a partner's as well, and the address tells.
 	x.insert("brand", [][]any{{301, 2, "b", "", 12, "KR", nil, day}, {3, 2, "b", "", 12, "KR", nil, day}})

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
 )
 
 // sloppy are calls as agents make them that know the catalog only. Each is a golden file: the answer with its warnings, or the
@@ -190,7 +191,8 @@ func TestSloppyCalls(t *testing.T) {
 			r, err := x.raw(t.Context(), c.tool, c.input)
 			if err == nil {
 				g.Answer = masked(t, r.Data)
-				if bytes.Contains(r.Data, []byte(`"warnings":`)) == (c.mend == "") {
+				right := c.mend == "" || hubtest.SourceIsMySQL() && c.name == "sql-any-value" // a function of MySQL's
+				if bytes.Contains(r.Data, []byte(`"warnings":`)) == right {
 					t.Errorf("%s %s: %s", c.tool, c.input, r.Data)
 				}
 			} else {
@@ -210,7 +212,7 @@ func TestSloppyCalls(t *testing.T) {
 					t.Errorf("what mends it warns: %s", mended.Data)
 				}
 			}
-			holdGolden(t, filepath.Join("testdata", "sloppy", c.name+".json"), g)
+			holdGolden(t, c.name, g)
 		})
 	}
 	files, err := filepath.Glob(filepath.Join("testdata", "sloppy", "*.json"))
@@ -219,24 +221,33 @@ func TestSloppyCalls(t *testing.T) {
 	}
 }
 
-func holdGolden(t *testing.T, path string, g golden) {
+// holdGolden compares with testdata/sloppy, or with the file of sloppy/mysql where MySQL answers otherwise.
+func holdGolden(t *testing.T, name string, g golden) {
 	t.Helper()
 	var b bytes.Buffer
 	if err := json.Indent(&b, plain(g), "", "  "); err != nil {
 		t.Fatal(err)
 	}
 	b.WriteByte('\n')
-	if *update {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
+	path := filepath.Join("testdata", "sloppy", name+".json")
+	want, err := os.ReadFile(path)
+	if own := filepath.Join("testdata", "sloppy", "mysql", name+".json"); hubtest.SourceIsMySQL() {
+		if its, ownErr := os.ReadFile(own); ownErr == nil {
+			want, err = its, nil
 		}
-		if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		path = own
+	}
+	if err == nil && bytes.Equal(b.Bytes(), want) {
 		return
 	}
-	want, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(b.Bytes(), want) {
+	if !*update {
 		t.Errorf("got %s\nwant %s\n(%v; go test -run TestSloppyCalls -update writes it)", b.Bytes(), want, err)
+		return
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -299,6 +299,7 @@ type readSQLDoc struct {
 }
 
 func executeReadSQLTool(s *Service) tool.Tool {
+	all, perKey := s.statements.turns.Limits()
 	return tool.New(tool.Declaration{
 		Name: toolExecuteReadSQL, Position: 3, Category: tool.Explore, Scope: "sql", RecordsItself: true,
 		Description: "Run one read-only SQL statement on the source database (MariaDB or MySQL): SELECT, WITH ... SELECT, SHOW, " +
@@ -336,7 +337,7 @@ func executeReadSQLTool(s *Service) tool.Tool {
 			"default_limit": defaultSQLRows, "max_row_limit": int64(s.MaxRowLimit), "max_result_bytes": int64(s.statements.byteLimit),
 			"max_temporary_bytes": s.statements.tmpLimit,
 			"max_sql_chars":       maxSQL, "query_timeout_ms": s.QueryTimeout.Milliseconds(),
-			"max_concurrent": int64(s.statements.turns.limit), "max_concurrent_per_key": int64(s.statements.turns.perKey),
+			"max_concurrent": int64(all), "max_concurrent_per_key": int64(perKey),
 		},
 		Examples: examples(toolExecuteReadSQL),
 		Timeout:  s.QueryTimeout + deadlineMargin,

@@ -140,7 +140,8 @@ func consoleRoutes(id reviewcontrol.ID, imported reviewcontrol.ID) map[string]st
 		fmt.Sprintf("GET /drafts/%s/inspection", id): "reviewer",
 		fmt.Sprintf("POST /drafts/%s/here", id):      "reviewer", fmt.Sprintf("POST /drafts/%s/decide", id): "reviewer",
 		fmt.Sprintf("POST /drafts/%s/approve-shown", id): "reviewer", fmt.Sprintf("POST /drafts/%s/variants/1/approve", id): "reviewer",
-		fmt.Sprintf("GET /drafts/%s/cancel", id): "reviewer", fmt.Sprintf("POST /drafts/%s/cancel", id): "reviewer",
+		fmt.Sprintf("POST /drafts/%s/reject", id): "reviewer",
+		fmt.Sprintf("GET /drafts/%s/cancel", id):  "reviewer", fmt.Sprintf("POST /drafts/%s/cancel", id): "reviewer",
 		fmt.Sprintf("GET /drafts/%s/targets/0", id): "reviewer", fmt.Sprintf("GET /drafts/%s/targets/0/preview", id): "reviewer",
 		"GET /admin/suppressions": "admin", "POST /admin/suppressions": "admin",
 		"GET /admin/suppressions/remove?email=x@partner.example": "admin", "POST /admin/suppressions/remove": "admin",
@@ -320,7 +321,7 @@ func TestHostileDraft(t *testing.T) {
 	has(t, got, html.EscapeString(`<img src=x onerror=alert(2)>`), "approve me", "evil.example", "names another host", "remote picture",
 		`sandbox="allow-same-origin"`, "taken out of this mail", "style display", "&lt;meta", `class="bool">true`, `class="null">null`,
 		`class="number">1.5`, "empty text",
-		"&lt;b&gt;x&lt;/b&gt;", "&lt;i&gt;y&lt;/i&gt;", `title="Preview of the mail to `)
+		"&lt;b&gt;x&lt;/b&gt;", "&lt;i&gt;y&lt;/i&gt;", `title="Preview of mail `)
 	preview := o.get(page + "/targets/0/preview")
 	runs := regexp.MustCompile(`(?i)<script|onerror=|onclick=|javascript:|<form|<input|<iframe|<base [^t]|<meta http-equiv`)
 	if found := runs.FindString(preview); found != "" {
@@ -339,14 +340,14 @@ func TestDecideWithoutScript(t *testing.T) {
 	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || to != page+"/targets/3?decision=pending&q=partner" {
 		t.Fatalf("%d to %s", w.Code, to)
 	}
-	if text := o.flash(w); text != "Target 3 is approved." {
+	if text := o.flash(w); text != "Mail 3 is approved." {
 		t.Errorf("flash %q", text)
 	}
 	has(t, o.get(page+"/targets/2"), "1 of 5", "1 approved", "4 to decide", "Looks\ngood.", "ada@hub.example")
 	has(t, o.get(page+"?decision=pending"), "!data-row=\"2\"", "data-row=\"1\"", `id="t-0"`)
 	has(t, o.get(page+"?decision=approved"), "data-row=\"2\"", "!data-row=\"1\"")
 	has(t, o.get(page+"?q=501"), "data-row=\"1\"", "!data-row=\"2\"")
-	has(t, o.get(page+"?q=nobody"), "No target matches")
+	has(t, o.get(page+"?q=nobody"), "No mail matches")
 
 	// The same form again is no other decision.
 	stale := form(t, o.get(fmt.Sprintf("%s/targets/%d", page, 3)), 3, "rejected", "")
@@ -415,7 +416,7 @@ func TestDecideWithScript(t *testing.T) {
 	id := o.queued(3)
 	page := "/drafts/" + id.String()
 	has(t, o.get(page), `id="t-0"`, `hx-post="`+page+`/decide"`, `hx-target="#triage"`, "data-todo", `data-key="a"`,
-		`<button aria-label="Approve shown"`, ">Approve</button>", ">Reject</button>", ">Cancel draft</button>")
+		`you have read</button>`, ">Approve</button>", ">Reject</button>", ">Cancel draft</button>")
 	w := o.post(page+"/decide", form(t, o.get(page), 0, "approved", ""), scripted...)
 	if to := w.Header().Get("Location"); w.Code != http.StatusSeeOther || to != page+"/targets/1" || o.flash(w) != "" {
 		t.Errorf("%d %v", w.Code, w.Header())
@@ -439,7 +440,7 @@ func TestDecideWithScript(t *testing.T) {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 	has(t, w.Body.String(), `verdict rejected`, `role="alert"`, "ben@hub.example", ">mine</textarea>", "2 of 3")
-	has(t, o.get(page), `id="t-2"`, "One target is left. Your decision ends the review: if you approve it, its mail is sent; "+
+	has(t, o.get(page), `id="t-2"`, "One mail is left. Your decision ends the review: if you approve it, it is sent; "+
 		"if you reject it, nothing is.")
 
 	w = o.post(page+"/decide", form(t, o.get(fmt.Sprintf("%s/targets/%d", page, 2)), 2, "approved", ""), scripted...)
@@ -447,7 +448,7 @@ func TestDecideWithScript(t *testing.T) {
 		o.flash(w) != "That ends the review. 1 mail is on its way." {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
-	has(t, o.get(page), "the last decision can be undone", "!>Approve</button>", "!Approve shown", ">Cancel draft</button>",
+	has(t, o.get(page), "the last decision can be undone", "!>Approve</button>", "!you have read", ">Cancel draft</button>",
 		`hx-trigger="every 2s"`)
 	w = o.post(page+"/decide", url.Values{"target": {fmt.Sprintf("2:%s:1", o.shown(id, 2).Hash)}, "choice": {"rejected"}}, scripted...)
 	if w.Code != http.StatusConflict || strings.Contains(w.Body.String(), ">Approve</button>") ||
@@ -471,7 +472,7 @@ func TestFourEyesOnAPage(t *testing.T) {
 	}
 	page := "/drafts/" + id.String()
 	for _, path := range []string{page, page + "/targets/0"} {
-		has(t, o.get(path), "You made this draft", "!>Approve</button>", "!Approve shown", "!data-key=\"a\"")
+		has(t, o.get(path), "You made this draft", "!>Approve</button>", "!you have read", "!data-key=\"a\"")
 	}
 	decision := url.Values{"target": {fmt.Sprintf("0:%s:0", o.shown(id, 0).Hash)}, "choice": {"approved"}, "note": {"mine"}}
 	for name, headers := range map[string][]string{"without": nil, "with": scripted} {
@@ -547,7 +548,7 @@ func TestApproveShownOnAPage(t *testing.T) {
 	// Somebody is faster with one of them.
 	o.decide(id, 2, reviewcontrol.Reject)
 	w := o.post(page+"/approve-shown", url.Values{"target": targets, "back": {"decision=pending"}})
-	want := fmt.Sprintf("%d targets are approved.", len(targets)-1)
+	want := fmt.Sprintf("%d mails are approved.", len(targets)-1)
 	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != page+"?decision=pending" || o.flash(w) != want {
 		t.Errorf("%d %v %q", w.Code, w.Header(), o.flash(w))
 	}
@@ -579,7 +580,7 @@ func TestCancelDraft(t *testing.T) {
 	drafted, queued := o.authoring.draft(1), o.queued(2)
 	for _, id := range []reviewcontrol.ID{drafted, queued} {
 		page := "/drafts/" + id.String()
-		has(t, o.get(page), `<form method="get" action="`+page+`/cancel">`, `data-key="c"`, ">Cancel draft</button>")
+		has(t, o.get(page), `<form method="get" action="`+page+`/cancel"`, `data-key="c"`, ">Cancel draft</button>")
 		has(t, o.get(page+"/cancel"), `<form method="post" action="`+page+`/cancel">`, ">Cancel draft</button>", `<label for="note">`,
 			`<a class="button" href="`+page+`"`, ">Keep the draft</a>", "the draft cannot be taken up again")
 		has(t, o.get(page), ">Cancel draft</button>", "!This draft was cancelled") // asking does nothing
@@ -670,7 +671,7 @@ func TestDraftBeforeItsReview(t *testing.T) {
 	o := newOffice(t)
 	id := o.authoring.draft(25)
 	page := "/drafts/" + id.String()
-	has(t, o.get(page), "not in review yet", "Not in review", "!>Approve</button>", "!Approve shown", `id="t-0"`, "data-row=\"24\"",
+	has(t, o.get(page), "not in review yet", "Not in review", "!>Approve</button>", "!you have read", `id="t-0"`, "data-row=\"24\"",
 		"Dear {{toName}}")
 	has(t, o.get(page+"/targets/24"), `id="t-24"`, "data-row=\"20\"", "data-row=\"0\"", "!First page")
 	has(t, o.get(page+"/targets/24/preview"), "Dear Contact 24")
@@ -728,7 +729,7 @@ func TestTargetPage(t *testing.T) {
 	o.post("/drafts/"+id.String()+"/decide", form(t, o.get(page), 1, "approved", "Second look."))
 	got := o.get(page)
 	has(t, got, "First look.", "Second look.", `href="/drafts/`+id.String()+`/targets/0"`, `href="/drafts/`+id.String()+`/targets/2"`)
-	_, history, _ := strings.Cut(got, "Decisions on this target")
+	_, history, _ := strings.Cut(got, "Decisions on this mail")
 	if strings.LastIndex(history, "Second look.") > strings.Index(history, "First look.") {
 		t.Error("the newest decision is not the first")
 	}
@@ -1030,7 +1031,7 @@ func TestAuthoringIsShownForWhomADraftMoves(t *testing.T) {
 	}
 	o.authoring.hook(nil)
 	o.authoring.say(nil)
-	if err := o.service.CompleteQueue(t.Context(), left); err != nil {
+	if err := o.queue.Complete(t.Context(), left); err != nil {
 		t.Fatal(err)
 	}
 	if w := o.post("/drafts/"+cancelled.String()+"/cancel", nil); w.Code != http.StatusSeeOther {

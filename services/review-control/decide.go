@@ -24,6 +24,8 @@ type DecisionStore interface {
 	// LastAction returns the newest action on a draft of which something is left: a reviewer's, or
 	// anybody's when by is empty.
 	LastAction(ctx context.Context, id ID, by string) (Action, bool, error)
+	// Queueing tells that a draft is about to be queued for review.
+	Queueing(ctx context.Context, id ID) (bool, error)
 	// Record keeps an audit row of what was done elsewhere.
 	Record(ctx context.Context, entry audit.Entry) error
 }
@@ -117,77 +119,6 @@ func (s *Service) Undo(ctx context.Context, by Reviewer, id ID, action int) (und
 	return undone, r, nil
 }
 
-// ApproveShown approves those of at most 100 targets, each shown in full, that nobody has
-// decided on, all of them or none. Its errors are those of Decide, and E_CONFLICT when a mail is
-// among them that has to be decided on by itself.
-func (s *Service) ApproveShown(ctx context.Context, by Reviewer, id ID, shown []Shown) (approved int, r Review, err error) {
-	return s.approveTogether(ctx, by, id, shown, map[string]any{}, func([]TargetView) error { return nil })
-}
-
-// approveTogether is ApproveShown of mails that a further rule holds for; detail is what the audit row has beside the rest.
-func (s *Service) approveTogether(ctx context.Context, by Reviewer, id ID, shown []Shown, detail map[string]any,
-	rule func([]TargetView) error) (approved int, r Review, err error) {
-	if len(shown) == 0 || len(shown) > MaxPage {
-		return 0, Review{}, fault.New(fault.Validation, "Between 1 and %d targets can be approved at once, not %d.", MaxPage, len(shown))
-	}
-	shown = slices.Clone(shown)
-	slices.SortFunc(shown, func(a, b Shown) int { return a.Index - b.Index })
-	indexes := make([]int, len(shown))
-	for i, x := range shown {
-		if i > 0 && x.Index == shown[i-1].Index {
-			return 0, Review{}, fault.New(fault.Validation, "Target %d is there twice.", x.Index)
-		}
-		indexes[i] = x.Index
-	}
-	if r, err = s.mayDecide(ctx, by, id); err != nil {
-		return 0, Review{}, err
-	}
-	views, err := s.isShown(ctx, r, shown)
-	if err != nil {
-		return 0, Review{}, err
-	}
-	if err := s.flagSuppressed(ctx, views); err != nil {
-		return 0, Review{}, err
-	}
-	for _, v := range views {
-		if v.Flags != 0 && v.Decision.Choice == Pending {
-			return 0, Review{}, fault.New(fault.Conflict, "The mail to target %d has to be decided on by itself: %s.", v.Index+1, v.Flags.Says())
-		}
-	}
-	if err := rule(views); err != nil {
-		return 0, Review{}, err
-	}
-	at := s.now()
-	r, err = s.c.Store.Update(ctx, id, indexes, func(tx *Transaction) error {
-		approved = 0
-		done := []int{}
-		for i := range tx.Targets {
-			t := &tx.Targets[i]
-			if t.Decision.Choice != Pending {
-				continue
-			}
-			d := Decision{Choice: Approve, By: by.Email, At: &at, Hash: shown[i].Hash, Action: tx.Review.Actions + 1}
-			if _, err := tx.decide(t, d, t.Decision.Revision); err != nil {
-				return err
-			}
-			done = append(done, t.Index)
-		}
-		if approved = len(done); approved > 0 {
-			tx.Review.Actions++
-			tx.leave(s.c.SendDelay)
-		}
-		detail["draft_id"], detail["indexes"], detail["choice"] = id.String(), done, Approve
-		entry := s.entry(ctx, "review.decide", approved, detail)
-		tx.Entry = &entry
-		return nil
-	})
-	if err != nil {
-		return 0, Review{}, err
-	}
-	s.metrics.Decided(ctx, string(Approve), approved)
-	return approved, r, nil
-}
-
 // mayDecide judges the reviewer before anything else is read.
 func (s *Service) mayDecide(ctx context.Context, by Reviewer, id ID) (Review, error) {
 	if err := caller.RequirePerson(ctx); err != nil {
@@ -271,7 +202,7 @@ func (s *Service) cancelDrafted(ctx context.Context, id ID, detail map[string]an
 	}
 	wish := Transition{From: []Status{Drafted}, To: Cancelled, Operation: "review:" + id.String() + ":cancelled"}
 	if err := s.c.Drafts.Transition(ctx, id, wish); err != nil {
-		if _, queueing, lookErr := s.c.Store.Intent(ctx, id); lookErr == nil && queueing && fault.Is(err, fault.Conflict) {
+		if queueing, lookErr := s.c.Store.Queueing(ctx, id); lookErr == nil && queueing && fault.Is(err, fault.Conflict) {
 			return fault.New(fault.Conflict, "The draft is being queued for review right now. Try again in a moment.").After(QueueTakes).Because(err)
 		}
 		return err

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -230,7 +231,7 @@ func (s *Service) record(ctx context.Context, r Review, t Target, attempt int, b
 			}
 			return err
 		})
-		if err == nil || isRefusal(err) {
+		if err == nil || IsRefusal(err) {
 			break
 		}
 		s.c.Logger.WarnContext(ctx, "the outcome of a hand-over could not be kept yet", "draft_id", r.DraftID, "index", t.Index, "error", err)
@@ -323,4 +324,11 @@ func statusInConflict(err error) Status {
 	}
 	_ = json.Unmarshal(raw, &details) // other details name no status
 	return details.From
+}
+
+// IsRefusal tells that a neighbour or a rule said no, in contrast to a failure that may pass.
+func IsRefusal(err error) bool {
+	f := fault.From(err)
+	return err != nil && !f.Retryable() &&
+		slices.Contains([]fault.Code{fault.Conflict, fault.NotFound, fault.Idempotency, fault.Scope, fault.Validation}, f.Code)
 }

@@ -12,12 +12,13 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/tool/tooltest"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/queue"
 )
 
 var update = flag.Bool("update", false, "write the answers of the examples instead of comparing them")
 
 func spec() tool.Spec {
-	return reviewcontrol.Tools(reviewcontrol.New(reviewcontrol.Config{}))[0].Spec
+	return queue.Tools(queue.New(reviewcontrol.New(reviewcontrol.Config{}), nil))[0].Spec
 }
 
 // TestExamples executes the example of the tool on a fresh store.
@@ -63,7 +64,7 @@ func TestExamples(t *testing.T) {
 		if err := e.Encode(spec.Examples); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile("examples/queue_for_review.json", b.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile("queue/examples/queue_for_review.json", b.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

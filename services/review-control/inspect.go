@@ -88,14 +88,13 @@ func flagsOf(v TargetView) (f triage.Flag) {
 		triage.Large:      v.Rendering.View.Size.IsLarge(),
 		triage.Duplicate:  v.Mailings > 1,
 		triage.Outside:    v.Mail.Snapshot == nil,
-		triage.PromptLike: slices.ContainsFunc([]string{v.Rendering.Subject, v.Rendering.Text, v.ToName}, triage.ReadsLikePrompt) ||
-			triage.HasPrompt(v.Mail.Context) || triage.HasPrompt(v.Mail.Snapshot),
+		triage.PromptLike: triage.Prompting([]string{v.Rendering.Subject, v.Rendering.Text, v.ToName}, v.Mail.Context, v.Mail.Snapshot),
 	} {
 		if holds {
 			f |= flag
 		}
 	}
-	return f
+	return f | triage.Doubted(v.Mail.Doubts)
 }
 
 // VariantTemplate is what the mails of a variant are made of.
@@ -150,7 +149,7 @@ type VariantRow struct {
 // Together tells that the target can be approved with the others of its variant: nobody has decided, and nothing but its
 // values has to be looked at.
 func (r VariantRow) Together() bool {
-	return r.Made && r.Flags == 0 && r.Decision.Choice == Pending
+	return r.Made && !r.Flags.Alone() && r.Decision.Choice == Pending
 }
 
 // templateOf returns the template that makes a target's mail of its own values, nil when there is none. What authoring says
@@ -209,7 +208,7 @@ func (s *Service) Variant(ctx context.Context, d Draft, number, after int) (Vari
 			for _, name := range v.Placeholders {
 				row.Values = append(row.Values, values[name])
 			}
-			if page.Mail == nil || page.Mail.Flags != 0 && row.Flags == 0 {
+			if page.Mail == nil || page.Mail.Flags.Alone() && !row.Flags.Alone() {
 				page.Mail = &found.Targets[i]
 			}
 		}

@@ -37,6 +37,7 @@ import (
 	"hub.internal/services/review-control/jobs"
 	"hub.internal/services/review-control/mailer"
 	"hub.internal/services/review-control/postgres"
+	"hub.internal/services/review-control/queue"
 	"hub.internal/services/review-control/suppression"
 )
 
@@ -54,6 +55,7 @@ type house struct {
 	super      *pgxpool.Pool
 	suppressed *suppression.List
 	service    *reviewcontrol.Service
+	queue      *queue.Queue
 	authoring  *authoring
 	sender     *sender
 	client     *remote.Client
@@ -75,11 +77,12 @@ func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
 	h.authoring = newAuthoring(t, h.clock)
 	h.suppressed = suppression.New(h.store, h.clock.Now)
 	h.service = h.another(change...)
+	h.queue = queue.New(h.service, h.store)
 	mux := http.NewServeMux()
 	quiet := slog.New(slog.DiscardHandler)
 	log := audit.NewLog(h.pool, quiet)
 	t.Cleanup(func() { _ = log.Close(context.Background()) })
-	service.Tools(hop.Server{Mux: mux, Keys: h.keys, Logger: quiet}, log, reviewcontrol.Tools(h.service)...)
+	service.Tools(hop.Server{Mux: mux, Keys: h.keys, Logger: quiet}, log, queue.Tools(h.queue)...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	h.url = server.URL
@@ -255,7 +258,7 @@ func (h *house) start(s *reviewcontrol.Service) (stop func() time.Duration) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		runner := jobs.Runner(s, h.suppressed, h.store, 4)
+		runner := jobs.Runner(s, h.queue, h.suppressed, h.store, 4)
 		runner.Pool, runner.Service, runner.Schema, runner.Instance, runner.Logger = h.pool, "review-control", "review_control", instance,
 			slog.New(slog.DiscardHandler)
 		ended <- runner.Run(ctx)
@@ -373,6 +376,7 @@ type recipientRow struct {
 	ExternalID int64  `json:"external_id"`
 	ToEmail    string `json:"to_email"`
 	ToName     string `json:"to_name"`
+	Repeats    string `json:"repeats,omitempty"`
 }
 
 type targetRow struct {
@@ -382,6 +386,7 @@ type targetRow struct {
 	HTML        bool            `json:"html"`
 	Context     json.RawMessage `json:"context"`
 	Snapshot    json.RawMessage `json:"snapshot"`
+	Doubts      []string        `json:"doubts,omitempty"`
 	ContentHash string          `json:"content_hash"`
 
 	SubjectTemplate *string `json:"subject_template,omitempty"`

@@ -229,6 +229,29 @@ func TestLife(t *testing.T) {
 					}
 				}
 			},
+			"reject what is found": func(*rapid.T) {
+				pending := m.counts().Pending
+				out, err := h.service.RejectFound(ctx, ada, id, reviewcontrol.TargetFilter{}, n, reviewcontrol.Judgement{})
+				if m.status == reviewcontrol.Drafted || pending > 0 && m.status != reviewcontrol.InReview {
+					conflict(err, "reject")
+					return
+				}
+				ok(err, "reject")
+				if out.Rejected != pending || out.Left != n-pending {
+					rt.Fatalf("%+v, want %d of %d", out, pending, n)
+				}
+				if pending > 0 {
+					m.actions++
+				}
+				for i := range n {
+					if m.choices[i] == reviewcontrol.Pending {
+						m.decide(i, reviewcontrol.Reject)
+					}
+				}
+				if pending > 0 {
+					m.decided()
+				}
+			},
 			"cancel": func(rt *rapid.T) {
 				if rapid.IntRange(0, 4).Draw(rt, "seldom") > 0 && m.status != reviewcontrol.Sent {
 					return

@@ -137,7 +137,7 @@ func TestQueueBreaksOff(t *testing.T) {
 			}
 		},
 		"the job": func(h *house, id reviewcontrol.ID, _ string) {
-			if err := h.service.CompleteQueue(h.t.Context(), id); err != nil {
+			if err := h.queue.Complete(h.t.Context(), id); err != nil {
 				h.t.Error(err)
 			}
 		},
@@ -220,7 +220,7 @@ func TestQueueRefusedByAuthoring(t *testing.T) {
 	if n := one[int](h, `SELECT (SELECT count(*) FROM review_control.reviews) + (SELECT count(*) FROM review_control.targets)`); n != 0 {
 		t.Errorf("%d rows are left", n)
 	}
-	if err := h.service.CompleteQueue(t.Context(), id); err != nil { // the job finds nothing to do
+	if err := h.queue.Complete(t.Context(), id); err != nil { // the job finds nothing to do
 		t.Error(err)
 	}
 }
@@ -243,7 +243,7 @@ func TestCancelWhileQueueing(t *testing.T) {
 		reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
 	wants(t, err, fault.Conflict)
 	h.exec(`ALTER TABLE review_control.idempotency_keys DROP CONSTRAINT never`)
-	if err := h.service.CompleteQueue(t.Context(), id); err != nil {
+	if err := h.queue.Complete(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.service.Cancel(signedIn(t.Context(), ada), ada, id, ""); err != nil {
@@ -267,7 +267,7 @@ func TestQueueRaces(t *testing.T) {
 					k = fmt.Sprint(key, "-", i)
 				}
 				if i == 11 {
-					_ = h.service.CompleteQueue(context.Background(), id)
+					_ = h.queue.Complete(context.Background(), id)
 					return
 				}
 				a, err := h.send(agent(t.Context()), k, queueing(id))

@@ -3,6 +3,7 @@ package reviewcontrol
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"hub.internal/pkg/fault"
@@ -38,6 +39,11 @@ func (s *Service) render(from, to mailer.Address, m Mail) Rendering {
 	return r
 }
 
+// Mailbox is whom recipients see each mail of a draft come from, whose sender is from.
+func (s *Service) Mailbox(from mailer.Address) mailer.Address {
+	return s.render(from, mailer.Address{}, Mail{}).From
+}
+
 // renderings hands over what the targets of a review get, in the order of their indexes, with what
 // authoring has beside it. It is E_NOT_FOUND when authoring has not all of them.
 func (s *Service) renderings(ctx context.Context, r Review, targets []Target, each func(TargetView) error) error {
@@ -45,29 +51,23 @@ func (s *Service) renderings(ctx context.Context, r Review, targets []Target, ea
 	for i, t := range targets {
 		byIndex[t.Index], indexes[i] = t, t.Index
 	}
-	answered := 0
 	err := s.c.Drafts.Mails(ctx, r.DraftID, indexes, func(index int, m Mail) error {
 		t, asked := byIndex[index]
 		if !asked {
 			return fmt.Errorf("authoring answers target %d of draft %s unasked", index, r.DraftID)
 		}
 		delete(byIndex, index)
-		answered++
 		v := TargetView{Target: t, Mail: m, Rendering: s.render(r.Sender, mailer.Address{Name: t.ToName, Email: t.ToEmail}, m)}
 		v.Flags = flagsOf(v)
 		return each(v)
 	})
-	if err == nil && answered != len(targets) {
-		for _, index := range slices.Sorted(slices.Values(indexes)) {
-			if _, missing := byIndex[index]; missing {
-				return MissingTarget(r.DraftID, index)
-			}
-		}
+	if err == nil && len(byIndex) > 0 {
+		return MissingTarget(r.DraftID, slices.Min(slices.Collect(maps.Keys(byIndex))))
 	}
 	return err
 }
 
 // changed is E_CONFLICT for a mail that is not what a reviewer saw.
 func changed(index int) error {
-	return fault.New(fault.Conflict, "The mail to target %d is not what you were shown; open it again.", index+1)
+	return fault.New(fault.Conflict, "Mail %d is not what you were shown; open it again.", index+1)
 }

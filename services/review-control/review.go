@@ -142,9 +142,9 @@ func refused(from Status, t Trigger) error {
 	case Decide:
 		switch from {
 		case Drafted, InReview: // in review at authoring, and about to be here
-			message = "The draft is not in review yet; its targets can be decided on once it is."
+			message = "The draft is not in review yet; its mails can be decided on once it is."
 		default:
-			message = "The review has ended: the draft is " + string(from) + ", so its targets can no longer be decided on."
+			message = "The review has ended: the draft is " + string(from) + ", so its mails can no longer be decided on."
 		}
 	case Cancel:
 		message = "The draft is " + string(from) + ", so it cannot be cancelled."
@@ -256,7 +256,9 @@ func (tx *Transaction) move(to Status) {
 func (tx *Transaction) decide(t *Target, d Decision, revision int) (changed bool, err error) {
 	r := &tx.Review
 	now := t.Decision
-	if now.Choice == d.Choice && now.Hash == d.Hash && (d.Note == "" || d.Note == now.Note) && (d.Reason == "" || d.Reason == now.Reason) {
+	// Mails that were rejected together before they were looked through have no hash.
+	same := now.Hash == d.Hash || d.Choice == Reject && now.Hash == ""
+	if now.Choice == d.Choice && same && (d.Note == "" || d.Note == now.Note) && (d.Reason == "" || d.Reason == now.Reason) {
 		return false, nil
 	}
 	if r.Status != InReview {
@@ -330,7 +332,7 @@ func (tx *Transaction) undo(targets []Target, earlier []Decision, by Reviewer) e
 
 // stale is E_CONFLICT for a target on which somebody else has decided since it was shown.
 func stale(t Target) error {
-	return fault.New(fault.Conflict, "This target was %s by %s in the meantime; look at it again.", t.Decision.Choice, t.Decision.By).
+	return fault.New(fault.Conflict, "This mail was %s by %s in the meantime; look at it again.", t.Decision.Choice, t.Decision.By).
 		With(map[string]any{"index": t.Index, "choice": t.Decision.Choice, "by": t.Decision.By})
 }
 
@@ -371,6 +373,8 @@ type Target struct {
 	ToName     string
 	// Mailings is how many targets of the draft have this address.
 	Mailings int
+	// Repeats says which earlier mail it repeats, as authoring knew when the draft was queued; empty when none. It is not kept.
+	Repeats  string
 	Decision Decision
 	Delivery Delivery
 	// Inspection is what lists say of its mail.

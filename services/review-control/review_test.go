@@ -132,13 +132,13 @@ func TestRecord(t *testing.T) {
 func TestSaidNo(t *testing.T) {
 	t.Parallel()
 	for _, no := range []fault.Code{fault.Conflict, fault.NotFound, fault.Idempotency, fault.Scope, fault.Validation} {
-		if !isRefusal(fault.New(no, "no")) {
+		if !IsRefusal(fault.New(no, "no")) {
 			t.Errorf("%s is a no", no)
 		}
 	}
 	for _, err := range []error{nil, errors.New("broken"), fault.New(fault.DB, "away"), fault.New(fault.AuthInvalid, "key"),
 		fault.New(fault.Conflict, "in progress").After(time.Second)} {
-		if isRefusal(err) {
+		if IsRefusal(err) {
 			t.Errorf("%v is a no", err)
 		}
 	}

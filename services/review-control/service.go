@@ -3,8 +3,8 @@
 // suppression list. It refuses to decide or to send for an agent, to send anything but the
 // content that was decided on, and to hand a mail over twice.
 //
-// The domain is in review.go and delivery.go. What can be asked for is in queue.go, drafts.go,
-// targets.go, decide.go, inspect.go, deliver.go and unsubscribe.go.
+// The domain is in review.go and delivery.go. What can be asked for is in drafts.go, targets.go, decide.go, inspect.go and
+// deliver.go, and in the room queue, which takes drafts into review.
 package reviewcontrol
 
 import (
@@ -23,10 +23,9 @@ import (
 	"hub.internal/services/review-control/suppression"
 )
 
-// Store is the store in its five roles, each declared beside what uses it. Its errors are faults; E_NOT_FOUND for what it
+// Store is the store in its four roles, each declared beside what uses it. Its errors are faults; E_NOT_FOUND for what it
 // does not have.
 type Store interface {
-	QueueStore
 	ReviewStore
 	TargetStore
 	DecisionStore
@@ -143,6 +142,9 @@ func New(c Config) *Service {
 	return &Service{c, metrics.New(
 		[]DeliveryState{Queued, Delivered, Failed, Changed, Suppressed, Unknown}, []Choice{Approve, Reject, Pending})}
 }
+
+// Config is what the service is made of, with its defaults.
+func (s *Service) Config() Config { return s.c }
 
 // now is the time as it is stored: what is answered is what can be read back.
 func (s *Service) now() time.Time { return s.c.Now().UTC().Truncate(time.Millisecond) }

@@ -21,6 +21,8 @@ type TargetFilter struct {
 	// Flag asks for mails with it, Variant for those of one, or for those of NoVariant; 0 is any.
 	Flag    triage.Flag
 	Variant int
+	// Flagged asks for mails in which the inspection has found any flag.
+	Flagged bool
 	// Search is a part of the address or the name, or an external id.
 	Search string
 	// After is Next of the page before; -1 for the first page.
@@ -73,6 +75,10 @@ type Mail struct {
 	// SubjectTemplate and BodyTemplate are what the target has instead of the draft's; empty for those.
 	SubjectTemplate, BodyTemplate string
 	Context, Snapshot             json.RawMessage
+	// Doubts are what authoring doubts of it.
+	Doubts []string
+	// Repeats says which earlier mail it repeats; empty when none.
+	Repeats string
 }
 
 // Targets returns a page of a draft's targets with their mails. Before the draft was queued

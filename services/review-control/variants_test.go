@@ -313,7 +313,7 @@ func TestVariantOnAPage(t *testing.T) {
 
 	got = o.get(first)
 	has(t, got, "105 mails that differ in 3 placeholders alone", `<span data-left`, `aria-describedby="together-says">Approve 97</button>`,
-		"3 have a look of their own.", `href="#row-0"`, `id="row-0"`,
+		"3 are flagged: open them one by one.", `href="#row-0"`, `id="row-0"`,
 		"Not in the segment", "Prompt-like text", ">Link</span>", ">Empty</span>", ">Long</span>", ">Markup, as text</span>",
 		">Unseen characters</span>", "<mark>U&#43;200B</mark>",
 		"&lt;b&gt;x&lt;/b&gt;", `<details class="fold long" open>`, "<mark>context.price</mark>", "The same in all rows of this page",
@@ -354,7 +354,7 @@ func TestVariantOnAPage(t *testing.T) {
 		t.Errorf("%q", o.flash(w))
 	}
 	w = o.post(first+"/approve", form, "Cookie", cookie)
-	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != first+"?after=148" || o.flash(w) != "97 targets are approved." {
+	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != first+"?after=148" || o.flash(w) != "97 mails are approved." {
 		t.Errorf("%d %v %q", w.Code, w.Header(), o.flash(w))
 	}
 	got = o.get(first + "?after=148")
@@ -381,7 +381,7 @@ func TestVariantOnAPage(t *testing.T) {
 	if to := all(second).Header().Get("Location"); to != page+"?decision=pending" {
 		t.Errorf("to %s", to)
 	}
-	has(t, o.get(first), `id="row-0"`, `id="row-4"`, "nothing else of this page is left to decide", `!id="approve-variant"`)
+	has(t, o.get(first), `id="row-0"`, `id="row-4"`, "All 3 left on this page are flagged. Open them one by one.", `!id="approve-variant"`)
 	has(t, o.get(first+"?after=148"), "Everything on this page is decided.")
 	has(t, o.get(page), "105 mails, 3 to decide", "51 mails, decided")
 	for _, path := range []string{"/variants/0", "/variants/x", "/variants/01", "/variants/9"} {
@@ -389,7 +389,7 @@ func TestVariantOnAPage(t *testing.T) {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
-	has(t, o.get(first+"?after=999"), "No more targets of this variant")
+	has(t, o.get(first+"?after=999"), "No more mails of this variant")
 }
 
 // TestVariantThatEndsTheReview says before what it brings.

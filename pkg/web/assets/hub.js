@@ -2,8 +2,9 @@
 (() => {
   "use strict";
 
-  const typing = (el) => el instanceof HTMLElement && (el.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(el.tagName));
-  const shown = (el) => !el.disabled && el.getClientRects().length > 0;
+  const typing = (el) => el instanceof HTMLElement && (el.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(el.tagName) && el.type !== "checkbox");
+  // What is folded away is not there to be pressed.
+  const shown = (el) => !el.disabled && (el.checkVisibility?.() ?? el.getClientRects().length > 0);
 
   // The current one of a list: [data-list] holds [data-item]s, j and k move between them.
   const items = () => [...document.querySelectorAll("[data-list] [data-item]")].filter(shown);
@@ -96,7 +97,7 @@
     else if ((e.key === "j" || e.key === "k") && items().length) step(e.key === "j" ? 1 : -1);
     else {
       // Any other key presses the button that names it: the current item's, or one of no item.
-      const named = [...document.querySelectorAll(`[data-key="${CSS.escape(e.key)}"]`)].filter(shown);
+      const named = [...document.querySelectorAll(`[data-key~="${CSS.escape(e.key)}"]`)].filter(shown);
       const item = current();
       const button = named.find((b) => item?.contains(b)) ?? named.find((b) => !b.closest("[data-item]"));
       if (!button || e.repeat) return;
@@ -114,11 +115,12 @@
   });
 
   // The second click of a double click means what the first one pressed. By then something else
-  // may lie below the pointer, and must not be pressed unread.
+  // may lie below the pointer, and must not be pressed unread. Whoever meant it presses again.
   document.addEventListener("click", (e) => {
     if (e.detail > 1 && e.target.closest?.("form[method=post] button")) {
       e.preventDefault();
       e.stopImmediatePropagation();
+      tell("notice warn", "Too quick: that counted once. Press again for the next.");
     }
   }, true);
 
@@ -199,18 +201,22 @@
   // Whoever asked for a part of a page has to hear that none came. Parts that refresh
   // themselves just ask again.
   const toast = () => document.getElementById("toast");
+  const tell = (kind, text) => {
+    const p = document.createElement("p");
+    p.className = kind;
+    p.textContent = text;
+    toast()?.replaceChildren(p);
+    return p;
+  };
   document.addEventListener("htmx:error", (e) => {
     if (!e.detail.ctx?.sourceEvent?.isTrusted || !toast()) return;
-    const p = document.createElement("p");
-    p.className = "notice wrong";
-    p.textContent = "Hub did not answer. Check the connection, reload the page and see whether it was done. ";
+    const p = tell("notice wrong", "Hub did not answer. Check the connection, reload the page and see whether it was done. ");
     const close = document.createElement("button");
     close.type = "button";
     close.className = "small";
     close.textContent = "Close";
     close.setAttribute("data-dismiss", "");
     p.append(close);
-    toast().replaceChildren(p);
   });
   document.addEventListener("click", (e) => {
     if (e.target.closest?.("[data-dismiss]")) toast()?.replaceChildren();

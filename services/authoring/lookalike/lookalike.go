@@ -4,6 +4,7 @@
 package lookalike
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -70,6 +71,26 @@ func Find(text string, keys []string, most int) (list []Found) {
 		before, text = text[length-1], text[length:]
 	}
 	return list
+}
+
+// Message says what recipients will read literally in these members of a draft, and what to write instead.
+func Message(list []Found, members []string) string {
+	var texts, writes []string
+	hint := ""
+	for _, f := range list {
+		texts = append(texts, f.Text)
+		if f.Write != "" {
+			writes = append(writes, f.Write+" for "+f.Text)
+		}
+		if strings.HasPrefix(f.Write, "{{context.") {
+			hint = ", with the value in each target's context"
+		}
+	}
+	if len(writes) == 0 {
+		writes, hint = []string{"the text itself, as subject or body of a target that needs another one"}, ""
+	}
+	return fmt.Sprintf("recipients will read %s literally (in %s): write %s%s", strings.Join(texts, " and "), strings.Join(members, ", "),
+		strings.Join(writes, ", "), hint)
 }
 
 // at reads a placeholder where the text begins, and tells how many bytes of the text are done with.

@@ -12,6 +12,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 	"hub.internal/services/authoring"
+	"hub.internal/services/authoring/repeat"
 )
 
 // AddDraft stores a draft once for the key; its targets go by COPY.
@@ -27,9 +28,11 @@ func (s *Store) AddDraft(ctx context.Context, key write.Key, d authoring.Draft, 
 		if err != nil {
 			return 0, err
 		}
-		columns := []string{"draft_id", "position", "external_id", "to_email", "to_name", "subject", "body", "context"}
+		columns := []string{"draft_id", "position", "external_id", "to_email", "to_name", "subject", "body", "context", "doubts",
+			"text_hash", "address_hash"}
 		return id, copyRows(ctx, tx, "draft_targets", columns, targets, func(row []any, position int, t authoring.DraftTarget) []any {
-			return append(row, int64(id), int32(position), t.ExternalID, t.ToEmail, t.ToName, t.Subject, t.Body, t.Context)
+			return append(row, int64(id), int32(position), t.ExternalID, t.ToEmail, t.ToName, t.Subject, t.Body, t.Context,
+				append([]string{}, t.Doubts...), t.TextHash, repeat.Address(t.ToEmail))
 		})
 	})
 }
@@ -79,7 +82,8 @@ func (s *Store) Draft(ctx context.Context, id authoring.ID) (authoring.Draft, er
 
 // Each kind of segment has an index of its own that finds a partner's snapshots. A partner may
 // have thousands of campaigns: the first ten will do.
-const selectTargets = `SELECT t.position AS index, t.external_id, t.to_email, t.to_name, t.subject, t.body, t.context, e.snapshots
+const selectTargets = `SELECT t.position AS index, t.external_id, t.to_email, t.to_name, t.subject, t.body, t.context, t.doubts,
+	t.text_hash, e.snapshots
 FROM authoring.draft_targets t
 JOIN authoring.drafts d ON d.id = t.draft_id
 JOIN authoring.segments s ON s.id = d.segment_id
@@ -133,7 +137,7 @@ func (s *Store) DraftTargets(ctx context.Context, id authoring.ID, after int, in
 // DraftRecipients returns targets in their order without what they are written.
 func (s *Store) DraftRecipients(ctx context.Context, id authoring.ID, after, limit int) ([]authoring.StoredTarget, error) {
 	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[authoring.StoredTarget],
-		`SELECT position AS index, external_id, to_email, to_name FROM authoring.draft_targets
+		`SELECT position AS index, external_id, to_email, to_name, text_hash FROM authoring.draft_targets
 			WHERE draft_id = $1 AND position > $2 ORDER BY position LIMIT $3`, int64(id), int64(after), limit)
 	return list, explain(err)
 }
@@ -154,8 +158,8 @@ func (s *Store) Transition(ctx context.Context, id authoring.ID, t authoring.Tra
 		if done, err = d.Change(t, before, at); err != nil || done.Replayed {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE authoring.drafts SET status = $2, queued_at = $3 WHERE id = $1`,
-			int64(id), string(done.To), done.QueuedAt)
+		_, err = tx.Exec(ctx, `UPDATE authoring.drafts SET status = $2, queued_at = $3, moved_at = $4 WHERE id = $1`,
+			int64(id), string(done.To), done.QueuedAt, done.At)
 		if err != nil {
 			return err
 		}

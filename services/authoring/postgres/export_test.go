@@ -2,6 +2,7 @@ package postgres
 
 // The statements whose plans are tested.
 const (
+	EarlierMails           = earlierMails
 	OneDraft               = oneDraft
 	RejectedOf             = rejectedOf
 	SelectTargets          = selectTargets

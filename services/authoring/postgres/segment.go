@@ -154,3 +154,40 @@ func (s *Store) OutsideSegment(ctx context.Context, segment authoring.Segment, p
 	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[authoring.OutsidePartner], statement, int64(segment.ID), partners)
 	return list, explain(err)
 }
+
+const (
+	evidenceOfPartners = `SELECT external_id, snapshot::text FROM authoring.segment_targets WHERE segment_id = $1 AND external_id = ANY ($2)`
+	evidenceOfOthers   = `SELECT partner_id, snapshot::text FROM authoring.segment_targets WHERE segment_id = $1 AND partner_id = ANY ($2)`
+)
+
+// Evidence calls yield with each snapshot that a segment has of the partners.
+func (s *Store) Evidence(ctx context.Context, segment authoring.Segment, partners []int64, yield func(int64, []byte)) error {
+	statement := evidenceOfPartners
+	if segment.Kind != authoring.Partner {
+		statement = evidenceOfOthers
+	}
+	rows, err := s.pool.Query(ctx, statement, int64(segment.ID), partners)
+	if err != nil {
+		return explain(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var partner int64
+		var snapshot []byte
+		if err := rows.Scan(&partner, &snapshot); err != nil {
+			return explain(err)
+		}
+		yield(partner, snapshot)
+	}
+	return explain(rows.Err())
+}
+
+// SegmentPartners counts the partners that a segment is of.
+func (s *Store) SegmentPartners(ctx context.Context, segment authoring.Segment) (n int, err error) {
+	if segment.Kind == authoring.Partner {
+		return segment.TargetCount, nil
+	}
+	err = s.pool.QueryRow(ctx, `SELECT count(DISTINCT partner_id) FROM authoring.segment_targets WHERE segment_id = $1`,
+		int64(segment.ID)).Scan(&n)
+	return n, explain(err)
+}

@@ -49,6 +49,11 @@ func (s *Store) StoredAnswer(ctx context.Context, key write.Key) (tool.Result, b
 	return s.keys.Stored(ctx, key)
 }
 
+// Equal warns of an equal call of the last day.
+func (s *Store) Equal(ctx context.Context, key write.Key, what string) (*tool.Warning, error) {
+	return s.keys.Equal(ctx, key, what)
+}
+
 // once runs effect and stores what record makes of the id that it returns.
 func (s *Store) once(ctx context.Context, key write.Key, record authoring.Record,
 	effect func(context.Context, pgx.Tx) (authoring.ID, error)) (tool.Result, error) {

@@ -30,6 +30,11 @@ type (
 			Reasons []string         `json:"reasons"`
 			Meant   *authoring.Meant `json:"meant"`
 		} `json:"targets"`
+		// Named has the names of the contacts that are named otherwise.
+		Named []struct {
+			Index int      `json:"index"`
+			Names []string `json:"names"`
+		} `json:"named"`
 	}
 	// idsRequest names the ids of a segment's targets, which are all of one kind.
 	idsRequest struct {
@@ -70,6 +75,11 @@ func (s Source) Check(ctx context.Context, targets []authoring.Recipient) (map[i
 			t.Meant = nil // a kind of later releases, of which nothing can be said
 		}
 		objections[t.Index] = authoring.Objection{Reasons: t.Reasons, Meant: t.Meant}
+	}
+	for _, t := range answer.Named {
+		o := objections[t.Index]
+		o.Names = t.Names
+		objections[t.Index] = o
 	}
 	return objections, nil
 }

@@ -122,6 +122,9 @@ func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case v.route == nil && web.Below(r.URL.Path, "/assets/gateway"):
 		k.Pages.Assets().ServeHTTP(w, r)
 		return
+	case v.route == nil && k.Pages.Icon(r.URL.Path) != nil:
+		k.Pages.Icon(r.URL.Path).ServeHTTP(w, r)
+		return
 	case v.route == nil && v.html() && ours:
 		k.setHeaders(v)
 		k.notFound(v)

@@ -12,13 +12,13 @@ import (
 	"hub.internal/services/query/keyword"
 )
 
-// lastCampaign is the brand's newest start_at: the last entry of ix_campaign_brand
-// for it, and no more.
-const lastCampaign = `(SELECT l.start_at FROM campaign l WHERE l.brand_id = b.brand_id ORDER BY l.start_at DESC LIMIT 1)`
+// lastCampaign is the brand's newest start_at: the last entry of ix_campaign_brand for it, and no more. With brand_id in the order MySQL
+// takes that one as well; without it sorts all entries of the brand.
+const lastCampaign = `(SELECT l.start_at FROM campaign l WHERE l.brand_id = b.brand_id ORDER BY l.brand_id DESC, l.start_at DESC LIMIT 1)`
 
 // lastCampaignID is the id of that campaign, of several with one start the highest: the index has it behind start_at.
 const lastCampaignID = `(SELECT l.campaign_id FROM campaign l WHERE l.brand_id = b.brand_id
-  ORDER BY l.start_at DESC, l.campaign_id DESC LIMIT 1)`
+  ORDER BY l.brand_id DESC, l.start_at DESC, l.campaign_id DESC LIMIT 1)`
 
 // categoryName is the brand's category (alias b) in Korean, else in English.
 const categoryName = `COALESCE(
@@ -162,7 +162,7 @@ func (s *Source) Brand(ctx context.Context, id, campaigns int64) (*query.BrandPr
 		`, b.country_code, b.partner_id, b.homepage_url, b.created_at,
   p.name, p.business_no, p.country_code, p.created_at,
   COALESCE((SELECT d.balance_liter FROM deposit_transaction d WHERE d.brand_id = b.brand_id
-    ORDER BY d.created_at DESC, d.deposit_transaction_id DESC LIMIT 1), 0.00)
+    ORDER BY d.brand_id DESC, d.created_at DESC, d.deposit_transaction_id DESC LIMIT 1), 0.00)
 FROM brand b LEFT JOIN partner p ON p.partner_id = b.partner_id
 WHERE b.brand_id = ?`
 	var out *query.BrandProfile

@@ -39,18 +39,18 @@ func (s *Source) Owners(ctx context.Context, kind query.Kind, ids []int64) (map[
 
 // By partner and not by address, so that ix_partner_admin_partner finds them and the
 // addresses are compared here, whatever the column's collation.
-const selectContactAddresses = `SELECT a.partner_id, a.email FROM partner_admin a WHERE ` + active + ` AND a.partner_id IN `
+const selectContactAddresses = `SELECT a.partner_id, a.email, a.name FROM partner_admin a WHERE ` + active + ` AND a.partner_id IN `
 
 // ContactAddresses implements query.RecipientSource.
-func (s *Source) ContactAddresses(ctx context.Context, partners []int64, yield func(int64, string)) error {
+func (s *Source) ContactAddresses(ctx context.Context, partners []int64, yield func(partner int64, email, name string)) error {
 	return inLists(partners, func(list string, args []any) error {
 		return s.Query(ctx, selectContactAddresses+list, args, func(r *sql.Rows) error {
 			var partner int64
-			var email string
-			if err := r.Scan(&partner, &email); err != nil {
+			var email, name string
+			if err := r.Scan(&partner, &email, &name); err != nil {
 				return err
 			}
-			yield(partner, email)
+			yield(partner, email, name)
 			return nil
 		})
 	})

@@ -13,6 +13,7 @@ import (
 // TestRecipientsUseTheIndexes explains each statement as it is sent for as many targets as it takes.
 func TestRecipientsUseTheIndexes(t *testing.T) {
 	adminDSN, readerDSN := hubtest.SourceDB(t)
+	hubtest.Sequences(t, adminDSN, 100_000)
 	admin, err := sql.Open("mysql", adminDSN+"?multiStatements=true")
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func TestRecipientsUseTheIndexes(t *testing.T) {
 	}
 	explain := func(statement, index, list string, args []any) {
 		t.Helper()
-		rows, err := s.DB().QueryContext(t.Context(), "EXPLAIN "+statement+list, args...)
+		rows, err := s.DB().QueryContext(t.Context(), "EXPLAIN FORMAT=TRADITIONAL "+statement+list, args...)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -49,13 +49,14 @@ type fixture struct {
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	adminDSN, readerDSN := hubtest.SourceDB(t)
+	hubtest.Sequences(t, adminDSN, 200, 20_000)
 	return &fixture{admin: admin(t, adminDSN), source: openSource(t, readerDSN, server.Options{})}
 }
 
 // plan is a statement's EXPLAIN: the values of its rows in quotes, separated by commas.
 func (f *fixture) plan(t testing.TB, statement string) string {
 	t.Helper()
-	rows, err := f.source.DB().QueryContext(t.Context(), "EXPLAIN "+statement)
+	rows, err := f.source.DB().QueryContext(t.Context(), "EXPLAIN FORMAT=TRADITIONAL "+statement)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +278,8 @@ func TestLastCampaignReadsOneEntryOfAnIndex(t *testing.T) {
 	if _, err := f.source.SearchBrands(t.Context(), query.BrandFilter{Page: query.Page{Limit: 50}}); err != nil {
 		t.Fatal(err)
 	}
-	plan := f.plan(t, `SELECT b.brand_id, c.name FROM (SELECT brand_id FROM brand ORDER BY brand_id LIMIT 50) page
+	plan := f.plan(t, `SELECT b.brand_id, c.name FROM (SELECT b.brand_id, `+lastCampaign+` AS last_campaign_at FROM brand b
+		ORDER BY b.brand_id LIMIT 50) page
 		JOIN brand b ON b.brand_id = page.brand_id LEFT JOIN campaign c ON c.campaign_id = `+lastCampaignID)
 	if !strings.Contains(plan, `"eq_ref","PRIMARY","PRIMARY"`) || !strings.Contains(plan, `"ix_campaign_brand"`) ||
 		strings.Contains(plan, "filesort") {

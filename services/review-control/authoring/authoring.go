@@ -141,6 +141,8 @@ type (
 		ExternalID int64  `json:"external_id"`
 		ToEmail    string `json:"to_email"`
 		ToName     string `json:"to_name"`
+		// Repeats is absent where nothing is repeated, and from an earlier release.
+		Repeats string `json:"repeats,omitempty"`
 	}
 	targetResponse struct {
 		recipient
@@ -152,6 +154,8 @@ type (
 		BodyTemplate    *string         `json:"body_template,omitempty"`
 		Context         json.RawMessage `json:"context"`
 		Snapshot        json.RawMessage `json:"snapshot"`
+		// Doubts are absent where there are none, and from an earlier release.
+		Doubts []string `json:"doubts,omitempty"`
 	}
 	transitionRequest struct {
 		draftRequest
@@ -212,7 +216,7 @@ func (d draftSummary) draft() (reviewcontrol.Draft, error) {
 // target is the recipient as the domain has it, with nothing decided.
 func (t recipient) target() reviewcontrol.Target {
 	return reviewcontrol.Target{
-		Index: t.Index, ExternalID: t.ExternalID, ToEmail: t.ToEmail, ToName: t.ToName,
+		Index: t.Index, ExternalID: t.ExternalID, ToEmail: t.ToEmail, ToName: t.ToName, Repeats: t.Repeats,
 		Decision: reviewcontrol.Decision{Choice: reviewcontrol.Pending},
 	}
 }
@@ -220,7 +224,8 @@ func (t recipient) target() reviewcontrol.Target {
 // mail is what authoring has for the target.
 func (t targetResponse) mail() reviewcontrol.Mail {
 	return reviewcontrol.Mail{Subject: t.Subject, Body: t.Body, HTML: t.HTML,
-		SubjectTemplate: text(t.SubjectTemplate), BodyTemplate: text(t.BodyTemplate), Context: some(t.Context), Snapshot: some(t.Snapshot)}
+		SubjectTemplate: text(t.SubjectTemplate), BodyTemplate: text(t.BodyTemplate), Context: some(t.Context), Snapshot: some(t.Snapshot),
+		Doubts: t.Doubts, Repeats: t.Repeats}
 }
 
 // some is nil for a JSON null.

@@ -1,6 +1,5 @@
-// Package console is review-control's pages: drafts for reviewers, the suppression list for
-// administrators, and the page on which a recipient unsubscribes. It speaks HTML and HTTP to people,
-// and refuses to judge: what may happen is the Service's to say.
+// Package console is review-control's pages: drafts for reviewers, and those of its room suppressions. It speaks HTML and
+// HTTP to people, and refuses to judge: what may happen is the Service's to say.
 package console
 
 import (
@@ -18,6 +17,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/console/suppressions"
 	"hub.internal/services/review-control/suppression"
 )
 
@@ -28,29 +28,32 @@ var files embed.FS
 // stands in the form.
 type Console struct {
 	service    *reviewcontrol.Service
-	suppressed *suppression.List
+	suppressed *suppressions.Pages
 	site       *web.Site
 }
 
 // New returns the pages.
 func New(s *reviewcontrol.Service, list *suppression.List, keys *caller.Keys, logger *slog.Logger) (*Console, error) {
-	site, err := web.New(web.Options{
-		Service: "review-control", Files: files, Keys: keys, Logger: logger,
-		Funcs: template.FuncMap{"state": state, "add": func(a, b int) int { return a + b }, "instant": instant, "clock": clock},
-	})
+	site := func(o web.Options) (*web.Site, error) {
+		o.Service, o.Keys, o.Logger = "review-control", keys, logger
+		return web.New(o)
+	}
+	own, err := site(web.Options{Files: files,
+		Funcs: template.FuncMap{"state": state, "add": func(a, b int) int { return a + b }, "instant": instant, "clock": clock}})
 	if err != nil {
 		return nil, err
 	}
-	return &Console{s, list, site}, nil
+	suppressed, err := suppressions.New(list, site)
+	if err != nil {
+		return nil, err
+	}
+	return &Console{s, suppressed, own}, nil
 }
 
 // Routes are the parts of the console that are review-control's.
 func Routes() []tool.Route {
-	return web.Routes("review-control",
-		tool.Route{Prefix: "/drafts", Role: reviewer, Tab: "System", Title: "Drafts", Position: 10},
-		tool.Route{Prefix: "/admin/suppressions", Role: admin, Tab: "Admin", Title: "Suppressions", Position: 40},
-		tool.Route{Prefix: "/unsubscribe", Public: true},
-	)
+	return web.Routes("review-control", append([]tool.Route{
+		{Prefix: "/drafts", Role: reviewer, Tab: "System", Title: "Drafts", Position: 10}}, suppressions.Routes()...)...)
 }
 
 // Routes implements service.Console.
@@ -66,6 +69,7 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "POST /drafts/{id}/here", web.Role(reviewer), onDraft(c.here))
 	c.site.Handle(mux, "POST /drafts/{id}/decide", web.Role(reviewer), draftForm(c.decide))
 	c.site.Handle(mux, "POST /drafts/{id}/approve-shown", web.Role(reviewer), draftForm(c.approveShown))
+	c.site.Handle(mux, "POST /drafts/{id}/reject", web.Role(reviewer), draftForm(c.reject))
 	c.site.Handle(mux, "POST /drafts/{id}/undo", web.Role(reviewer), draftForm(c.undo))
 	c.site.Handle(mux, "GET /drafts/{id}/cancel", web.Role(reviewer), onDraft(c.cancellation))
 	c.site.Handle(mux, "POST /drafts/{id}/cancel", web.Role(reviewer), draftForm(c.cancel))
@@ -73,18 +77,7 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}/preview", web.Role(reviewer), framed(onDraft(c.preview)))
 	c.site.Handle(mux, "GET /drafts/{id}/variants/{n}", web.Role(reviewer), onDraft(c.variant))
 	c.site.Handle(mux, "POST /drafts/{id}/variants/{n}/approve", web.Role(reviewer), draftForm(c.approveVariant))
-	c.site.Handle(mux, "GET /admin/suppressions", web.Role(admin), c.suppressions)
-	c.site.Handle(mux, "POST /admin/suppressions", web.Role(admin), web.Posted(c.suppress))
-	c.site.Handle(mux, "GET /admin/suppressions/remove", web.Role(admin), c.removal)
-	c.site.Handle(mux, "POST /admin/suppressions/remove", web.Role(admin), web.Posted(c.unsuppress))
-	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", web.Role(admin), suppression.MaxImport+formOverhead, c.startImport)
-	// Where a refused import leaves the browser, for whoever opens that address again.
-	c.site.Handle(mux, "GET /admin/suppressions/imports", web.Role(admin), func(w http.ResponseWriter, r *http.Request) error {
-		return web.Go(w, r, "/admin/suppressions")
-	})
-	c.site.Handle(mux, "GET /admin/suppressions/imports/{id}", web.Role(admin), c.importPage)
-	c.site.Handle(mux, "GET /unsubscribe/{token}", web.Anybody, c.unsubscribePage)
-	c.site.Handle(mux, "POST /unsubscribe/{token}", web.Anybody, c.unsubscribe)
+	c.suppressed.Mount(mux)
 }
 
 // by is a page that needs to know who is signed in.
@@ -98,9 +91,9 @@ func by(h func(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer
 // onDraft is a page of one draft, for reviewers.
 func onDraft(h func(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error) web.Handler {
 	return by(func(w http.ResponseWriter, r *http.Request, who reviewcontrol.Reviewer) error {
-		id, err := pathID(r, "draft")
-		if err != nil {
-			return err
+		id, ok := schema.ParseID(r.PathValue("id"))
+		if !ok {
+			return reviewcontrol.Missing("draft", r.PathValue("id"))
 		}
 		return h(w, r, who, id)
 	})
@@ -130,19 +123,8 @@ func answer(w http.ResponseWriter, r *http.Request, path, done string, err error
 	return web.Go(w, r, path)
 }
 
-const (
-	reviewer = "reviewer"
-	admin    = "admin"
-)
-
-// pathID is the id in the address of a page.
-func pathID(r *http.Request, kind string) (reviewcontrol.ID, error) {
-	id, ok := schema.ParseID(r.PathValue("id"))
-	if !ok {
-		return 0, reviewcontrol.Missing(kind, r.PathValue("id"))
-	}
-	return id, nil
-}
+// reviewer is the role that every page needs.
+const reviewer = "reviewer"
 
 // pathIndex is the index of a target in the address of a page, or in a field of a form.
 func pathIndex(id reviewcontrol.ID, typed string) (int, error) {

@@ -39,21 +39,21 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request, by reviewcontro
 		return web.Go(w, r, q.at(id, shown.Index))
 	}
 	if !partial(r) {
-		web.Done(w, r, fmt.Sprintf("Target %s is %s.", web.Number(shown.Index+1), choice))
+		web.Done(w, r, fmt.Sprintf("Mail %s is %s.", web.Number(shown.Index+1), choice))
 	}
 	d := reviewcontrol.Draft{ID: id, Status: review.Status, Counts: review.Counts, Review: &review, TargetCount: review.Counts.Total()}
-	next, err := c.onward(r.Context(), d, q, shown.Index)
+	next, err := c.onward(r.Context(), d, q, shown.Index, false)
 	if err != nil {
 		return err
 	}
 	return web.Go(w, r, q.at(id, next))
 }
 
-// onward is where a reviewer goes from a target that they have decided on: to the next that is left, of what is
-// asked for, or else from its begin on; to the target itself when none is left.
-func (c *Console) onward(ctx context.Context, d reviewcontrol.Draft, q targetQuery, index int) (int, error) {
+// onward is where a reviewer goes from a target: to the next that is left, of what is asked for and perhaps flagged, or else
+// from its begin on; to the target itself when none is left.
+func (c *Console) onward(ctx context.Context, d reviewcontrol.Draft, q targetQuery, index int, flagged bool) (int, error) {
 	f := q.filter()
-	f.Choice, f.After = reviewcontrol.Pending, index
+	f.Choice, f.Flagged, f.After = reviewcontrol.Pending, flagged, index
 	for range 2 {
 		next, err := c.service.Next(ctx, d, f)
 		if err != nil || next >= 0 {
@@ -100,7 +100,7 @@ func (c *Console) refuse(w http.ResponseWriter, r *http.Request, by reviewcontro
 func shownOf(id reviewcontrol.ID, text string) (reviewcontrol.Shown, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) != 3 {
-		return reviewcontrol.Shown{}, fault.New(fault.Validation, "The form does not say which target it is for. Open the page again.")
+		return reviewcontrol.Shown{}, fault.New(fault.Validation, "The form does not say which mail it is for. Open the page again.")
 	}
 	index, err := pathIndex(id, parts[0])
 	if err != nil {

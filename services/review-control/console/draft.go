@@ -52,6 +52,10 @@ type draftPage struct {
 	Undo *undo
 	// Presence says who else has the draft open.
 	Presence presence
+	// Pending is how many mails of what is asked for nobody has decided on: what can be rejected as a whole.
+	Pending int
+	// Undecided and Flagged lead to the next mail that nobody has decided on, and to the next of these with a flag.
+	Undecided, Flagged string
 	// Waiting is another draft that waits for the user, when this one does not.
 	Waiting *web.Link
 }
@@ -65,7 +69,17 @@ type row struct {
 	// Shown names what Approve shown takes, for whoever has no scripts: the target was opened, nobody has
 	// decided on it, and it has no flag.
 	Shown string
+	// Pick names the target for who chooses it to be rejected with others; empty where that cannot be.
+	Pick string
 }
+
+// Selected asks why the mails that were chosen are rejected.
+func (p draftPage) Selected() rejects {
+	return rejects{Text: "Reject selected", Key: "r", ID: "selected"}
+}
+
+// ShownRejects asks why the mails that were shown are rejected.
+func (p draftPage) ShownRejects() rejects { return rejects{Text: "Reject…", Key: "R", ID: "shown"} }
 
 // Behind is for whom the draft was made, when that is somebody else than who made it. A call
 // with an API key alone is for nobody, and has the key's id there.
@@ -140,7 +154,7 @@ func (c *Console) draftPage(r *http.Request, by reviewcontrol.Reviewer, id revie
 	p := draftPage{
 		Draft: d, From: c.service.From(mailer.Address{Name: d.SenderName, Email: d.SenderEmail}), Bars: barsOf(d.Status, d.Counts),
 		Query: q, Mine: d.Maker.Is(by), Cancels: d.MayCancel() == nil, Inspected: d.TargetCount,
-		Pager: web.Pager{Label: "More targets", Key: "n"},
+		Pager: web.Pager{Label: "More mails", Key: "N"},
 	}
 	p.May = d.Status == reviewcontrol.InReview && !p.Mine
 	if index < 0 {
@@ -152,28 +166,15 @@ func (c *Console) draftPage(r *http.Request, by reviewcontrol.Reviewer, id revie
 		return p, err
 	}
 	if d.Review != nil {
-		p.Inspected = d.Review.Inspected
-		variants, err := c.service.Variants(ctx, d.ID)
-		if err != nil {
-			return p, err
-		}
-		if p.List = variantsOf(d, variants, 0); p.List != nil {
-			p.List.Key = "v"
-		}
-		if p.Filters, p.Flags, p.Variants, err = c.filters(ctx, d, q, variants); err != nil {
-			return p, err
-		}
-		if len(p.Flags) > 0 || q.FlaggedFirst {
-			link := q
-			link.FlaggedFirst, link.After = !q.FlaggedFirst, -1
-			p.Order = &web.Choice{Text: "Flagged first", Href: link.page(d.ID), Active: q.FlaggedFirst, Count: -1}
-		}
-		if p.Undo, err = c.undoable(ctx, by, d); err != nil {
+		if err := c.reviewed(ctx, by, d, q, &p); err != nil {
 			return p, err
 		}
 	}
 	if index >= 0 {
 		if err := c.show(ctx, d, index, refused, &p); err != nil {
+			return p, err
+		}
+		if err := c.ahead(ctx, d, &p); err != nil {
 			return p, err
 		}
 	}
@@ -190,6 +191,31 @@ func (c *Console) draftPage(r *http.Request, by reviewcontrol.Reviewer, id revie
 		}
 	}
 	return p, nil
+}
+
+// reviewed puts on the page what a draft in review, or beyond, has: filters, variants, and what can be undone.
+func (c *Console) reviewed(ctx context.Context, by reviewcontrol.Reviewer, d reviewcontrol.Draft, q targetQuery, p *draftPage) error {
+	p.Inspected = d.Review.Inspected
+	variants, err := c.service.Variants(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	if p.List = variantsOf(d, variants, 0); p.List != nil {
+		p.List.Key = "v"
+	}
+	if p.Filters, p.Flags, p.Variants, err = c.filters(ctx, d, q, variants); err != nil {
+		return err
+	}
+	if p.May && (q.Choice == "" || q.Choice == reviewcontrol.Pending) {
+		p.Pending = p.Filters[1].Count
+	}
+	if len(p.Flags) > 0 || q.FlaggedFirst {
+		link := q
+		link.FlaggedFirst, link.After = !q.FlaggedFirst, -1
+		p.Order = &web.Choice{Text: "Flagged first", Href: link.page(d.ID), Active: q.FlaggedFirst, Count: -1}
+	}
+	p.Undo, err = c.undoable(ctx, by, d)
+	return err
 }
 
 // inspection answers how far the mails have been looked through, and when all have been, what can be approved together
@@ -214,13 +240,18 @@ func (c *Console) inspection(w http.ResponseWriter, r *http.Request, by reviewco
 
 // keys are those of the page.
 func (p draftPage) keys() []web.Key {
-	keys := []web.Key{{Press: "j", Does: "Next mail"}, {Press: "k", Does: "Mail before"}, {Press: "n", Does: "Next page of the list"}}
+	keys := []web.Key{{Press: "j", Does: "Next"}, {Press: "k", Does: "Previous"}, {Press: "N", Does: "Next page of the list"}}
 	if p.List != nil {
 		keys = append(keys, web.Key{Press: "v", Does: "List the variants"})
 	}
 	if p.May {
-		keys = append(keys, web.Key{Press: "a", Does: "Approve the mail"}, web.Key{Press: "r", Does: "Reject the mail"},
-			web.Key{Press: "e", Does: "Write a note; Ctrl+Enter rejects with it"})
+		keys = append(keys, web.Key{Press: "n", Does: "Next undecided"}, web.Key{Press: "s", Does: "Later: the same, and the mail is marked"},
+			web.Key{Press: "f", Does: "Next undecided with a flag"},
+			web.Key{Press: "a", Does: "Approve the mail"}, web.Key{Press: "r", Does: "Reject the mail, or those that are selected"},
+			web.Key{Press: "R", Does: "Reject those that you have read"},
+			web.Key{Press: "0–6", Does: "The reason, where several are rejected"},
+			web.Key{Press: "e", Does: "Write a note; Ctrl+Enter rejects with it"},
+			web.Key{Press: "x", Does: "Select the mail; in the list Space, and Shift with an arrow or a click for a range"})
 	}
 	if p.May || p.Undo != nil {
 		keys = append(keys, web.Key{Press: "u", Does: "Undo what was decided last"})
@@ -267,8 +298,11 @@ func (c *Console) list(ctx context.Context, r *http.Request, d reviewcontrol.Dra
 	opened := openedBy(r, d.ID)
 	for i, t := range targets {
 		x := row{Target: t.Target, Flags: flaggedOf(t.Flags), Href: q.at(d.ID, t.Index), Current: t.Index == index}
-		if p.May && t.Decision.Choice == reviewcontrol.Pending && t.Flags == 0 && opened.has(t.Index, t.Inspection.Hash) {
-			x.Shown = shownText(t.Target, t.Inspection.Hash)
+		if p.May && t.Decision.Choice == reviewcontrol.Pending {
+			x.Pick = shownText(t.Target, t.Inspection.Hash)
+			if !t.Flags.Alone() && opened.has(t.Index, t.Inspection.Hash) {
+				x.Shown = x.Pick
+			}
 		}
 		p.Rows = append(p.Rows, x)
 		if x.Current && i > 0 {
@@ -330,6 +364,23 @@ func (c *Console) show(ctx context.Context, d reviewcontrol.Draft, index int, re
 		}
 	}
 	p.Card = &x
+	return nil
+}
+
+// ahead finds what lies before who decides: the next mail that is left, and the next with a flag.
+func (c *Console) ahead(ctx context.Context, d reviewcontrol.Draft, p *draftPage) error {
+	if !p.May {
+		return nil
+	}
+	for href, flagged := range map[*string]bool{&p.Undecided: false, &p.Flagged: true} {
+		next, err := c.onward(ctx, d, p.Query, p.Card.Index, flagged)
+		if err != nil {
+			return err
+		}
+		if next != p.Card.Index {
+			*href = p.Query.at(d.ID, next)
+		}
+	}
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
-	"hub.internal/services/review-control/suppression"
 	"hub.internal/services/review-control/triage"
 )
 
@@ -20,28 +19,25 @@ func state(of any) web.Badge {
 	return web.Badge{Text: "Unknown"}
 }
 
-// stateBadges has the word and the colour of each status of a draft, choice about a mail, state of a delivery and status of an import.
+// stateBadges has the word and the colour of each status of a draft, choice about a mail and state of a delivery.
 var stateBadges = map[any]web.Badge{
-	reviewcontrol.Drafted:     {Text: "Draft"},
-	reviewcontrol.InReview:    {Kind: "info", Text: "In review"},
-	reviewcontrol.Approved:    {Kind: "good", Text: "Approved"},
-	reviewcontrol.Rejected:    {Kind: "bad", Text: "Rejected"},
-	reviewcontrol.Sent:        {Kind: "good", Text: "Sent"},
-	reviewcontrol.Cancelled:   {Text: "Cancelled"},
-	reviewcontrol.Pending:     {Text: "To decide"},
-	reviewcontrol.Approve:     {Kind: "good", Text: "Approved"},
-	reviewcontrol.Reject:      {Kind: "bad", Text: "Rejected"},
-	reviewcontrol.NotDue:      {Text: "Not sent"},
-	reviewcontrol.Queued:      {Kind: "info", Text: "Waiting to be sent"},
-	reviewcontrol.Sending:     {Kind: "info", Text: "Being sent"},
-	reviewcontrol.Delivered:   {Kind: "good", Text: "Sent"},
-	reviewcontrol.Failed:      {Kind: "bad", Text: "Failed"},
-	reviewcontrol.Changed:     {Kind: "bad", Text: "Not sent: content changed"},
-	reviewcontrol.Suppressed:  {Kind: "warn", Text: "Suppressed"},
-	reviewcontrol.Unknown:     {Kind: "warn", Text: "Unknown"},
-	suppression.ImportWaiting: {Text: "Waiting"},
-	suppression.ImportRunning: {Kind: "info", Text: "Running"},
-	suppression.ImportDone:    {Kind: "good", Text: "Done"},
+	reviewcontrol.Drafted:    {Text: "Draft"},
+	reviewcontrol.InReview:   {Kind: "info", Text: "In review"},
+	reviewcontrol.Approved:   {Kind: "good", Text: "Approved"},
+	reviewcontrol.Rejected:   {Kind: "bad", Text: "Rejected"},
+	reviewcontrol.Sent:       {Kind: "good", Text: "Sent"},
+	reviewcontrol.Cancelled:  {Text: "Cancelled"},
+	reviewcontrol.Pending:    {Text: "To decide"},
+	reviewcontrol.Approve:    {Kind: "good", Text: "Approved"},
+	reviewcontrol.Reject:     {Kind: "bad", Text: "Rejected"},
+	reviewcontrol.NotDue:     {Text: "Not sent"},
+	reviewcontrol.Queued:     {Kind: "info", Text: "Waiting to be sent"},
+	reviewcontrol.Sending:    {Kind: "info", Text: "Being sent"},
+	reviewcontrol.Delivered:  {Kind: "good", Text: "Sent"},
+	reviewcontrol.Failed:     {Kind: "bad", Text: "Failed"},
+	reviewcontrol.Changed:    {Kind: "bad", Text: "Not sent: content changed"},
+	reviewcontrol.Suppressed: {Kind: "warn", Text: "Suppressed"},
+	reviewcontrol.Unknown:    {Kind: "warn", Text: "Unknown"},
 }
 
 // flagged is a flag as people see it.
@@ -66,11 +62,17 @@ var flagBadges = map[triage.Flag]web.Badge{
 	triage.Misleading: {Kind: "bad", Text: "Misleading link"},
 	triage.Suppressed: {Kind: "bad", Text: "Suppressed since"},
 	triage.Warned:     {Kind: "warn", Text: "Look closely"},
+	triage.Stray:      {Kind: "bad", Text: "Another's context"},
+	triage.Misnamed:   {Kind: "warn", Text: "Another's name"},
+	triage.Unfinished: {Kind: "warn", Text: "Unfinished text"},
+	triage.Forged:     {Kind: "warn", Text: "Private sender"},
+	triage.Repeated:   {Kind: "warn", Text: "Repeated"},
 	triage.PromptLike: {Kind: "warn", Text: "Prompt-like text"},
 	triage.Outside:    {Kind: "warn", Text: "Not in the segment"},
 	triage.Duplicate:  {Kind: "warn", Text: "Address twice"},
 	triage.Removed:    {Kind: "warn", Text: "Markup taken out"},
-	triage.Large:      {Kind: "", Text: "Long or wide"},
+	triage.Large:      {Kind: "", Text: "May need scrolling"},
+	triage.Recent:     {Kind: "", Text: "Recent mail"},
 }
 
 // reasons are those to choose from when a mail is rejected.
@@ -124,17 +126,17 @@ func barsOf(status reviewcontrol.Status, c reviewcontrol.Counts) bars {
 	}
 }
 
-// Last tells what the last decision brings, while there is one target left.
+// Last tells what the last decision brings, while there is one mail left.
 func (b bars) Last() string {
 	switch {
 	case b.Status != reviewcontrol.InReview || b.Counts.Pending != 1:
 		return ""
 	case b.Counts.Approved == 0:
-		return "One target is left. Your decision ends the review: if you approve it, its mail is sent; if you reject it, nothing is."
+		return "One mail is left. Your decision ends the review: if you approve it, it is sent; if you reject it, nothing is."
 	case b.Counts.Approved == 1:
-		return "One target is left. Your decision ends the review: if you approve it, 2 mails are sent; if you reject it, 1."
+		return "One mail is left. Your decision ends the review: if you approve it, 2 mails are sent; if you reject it, 1."
 	}
-	return fmt.Sprintf("One target is left. Your decision ends the review: if you approve it, %s mails are sent; if you reject it, %s.",
+	return fmt.Sprintf("One mail is left. Your decision ends the review: if you approve it, %s mails are sent; if you reject it, %s.",
 		web.Number(b.Counts.Approved+1), web.Number(b.Counts.Approved))
 }
 

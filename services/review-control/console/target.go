@@ -57,7 +57,7 @@ func (c card) Hash() string { return c.Rendering.Hash() }
 func (c card) Open() bool { return c.May && c.Decision.Choice == reviewcontrol.Pending }
 
 // Together tells that Approve shown may take the target, once it was shown.
-func (c card) Together() bool { return c.Open() && !c.Cut && c.Flags == 0 }
+func (c card) Together() bool { return c.Open() && !c.Cut && !c.Flags.Alone() }
 
 // Outdated tells of an approval on which nothing is sent: it was for other content.
 func (c card) Outdated() bool {

@@ -245,14 +245,24 @@ func (c *Console) variant(w http.ResponseWriter, r *http.Request, by reviewcontr
 	})
 }
 
+// Rejects asks why all undecided mails of the variant are rejected.
+func (p variantPage) Rejects() rejects {
+	text := "Reject all " + web.Number(p.Variant.Pending)
+	if p.Variant.Pending == 1 {
+		text = "Reject the one left"
+	}
+	return rejects{Text: text, Key: "r", ID: "variant"}
+}
+
 // keys are those of the page.
 func (p variantPage) keys() []web.Key {
-	keys := []web.Key{{Press: "j", Does: "Next row"}, {Press: "k", Does: "Row before"}, {Press: "n", Does: "Next page of the variant"}}
+	keys := []web.Key{{Press: "j", Does: "Next row"}, {Press: "k", Does: "Previous row"}, {Press: "n", Does: "Next page of the variant"}}
 	if p.Onward != nil {
 		keys = append(keys, web.Key{Press: "v", Does: "Next variant with something to decide"})
 	}
 	if p.May {
-		keys = append(keys, web.Key{Press: "a", Does: "Approve the rows, once all was in view; before that, what was not comes into view"})
+		keys = append(keys, web.Key{Press: "a", Does: "Approve the rows, once all was in view; before that, what was not comes into view"},
+			web.Key{Press: "r", Does: "Reject all that are left of the variant; 0–6 is the reason"})
 	}
 	if p.May || p.Undo != nil {
 		keys = append(keys, web.Key{Press: "u", Does: "Undo what was decided last"})
@@ -428,5 +438,5 @@ func together(n int, r reviewcontrol.Review) string {
 	case n == 0:
 		return "Nothing changed: all of them were decided on already."
 	}
-	return web.Plural(n, "target is approved.", "targets are approved.")
+	return web.Plural(n, "mail is approved.", "mails are approved.")
 }

@@ -21,13 +21,18 @@ const (
 	importTakes = 10 * time.Minute
 )
 
+// Queue ends what a call of queue_for_review has left.
+type Queue interface {
+	Complete(ctx context.Context, id reviewcontrol.ID) error
+}
+
 // Runner runs review-control's jobs; workers is how many mails are handed over at once.
-func Runner(service *reviewcontrol.Service, list *suppression.List, store *postgres.Store, workers int) jobs.Runner {
+func Runner(service *reviewcontrol.Service, queue Queue, list *suppression.List, store *postgres.Store, workers int) jobs.Runner {
 	// Each kind says nothing but which method of the Service it is: the jobs package of Hub retries what fails.
 	var r jobs.Runner
 	r.Kinds = []jobs.Kind{
 		jobs.On(func(ctx context.Context, j postgres.CompleteQueue) error {
-			return service.CompleteQueue(ctx, j.DraftID)
+			return queue.Complete(ctx, j.DraftID)
 		}),
 		jobs.On(func(ctx context.Context, j postgres.FinishReview) error {
 			wait, err := service.Finish(ctx, j.DraftID)

@@ -21,8 +21,8 @@ const (
 	variantOf = `SELECT number FROM review_control.variants WHERE draft_id = $1 AND digest = $2`
 
 	keepInspected = `WITH kept AS (
-			UPDATE review_control.targets t SET subject = x.subject, inspected_hash = x.hash, flags = x.flags, variant = x.variant
-			FROM unnest($2::int[], $3::text[], $4::text[], $5::int[], $6::int[]) AS x (position, subject, hash, flags, variant)
+			UPDATE review_control.targets t SET subject = x.subject, inspected_hash = x.hash, flags = x.flags, hints = x.hints, variant = x.variant
+			FROM unnest($2::int[], $3::text[], $4::text[], $5::int[], $6::int[], $7::int[]) AS x (position, subject, hash, flags, hints, variant)
 			WHERE t.draft_id = $1 AND t.position = x.position AND t.inspected_hash = '' RETURNING t.variant
 		), counted AS (
 			UPDATE review_control.variants v SET targets = v.targets + n.targets
@@ -55,9 +55,10 @@ func (s *Store) KeepInspected(ctx context.Context, id reviewcontrol.ID, batch []
 		}
 		known := map[[32]byte]int{}
 		positions, subjects, hashes := make([]int32, len(batch)), make([]string, len(batch)), make([]string, len(batch))
-		flags, numbers := make([]int32, len(batch)), make([]int32, len(batch))
+		flags, hints, numbers := make([]int32, len(batch)), make([]int32, len(batch)), make([]int32, len(batch))
 		for i, x := range batch {
-			positions[i], subjects[i], hashes[i], flags[i] = int32(x.Index), text.Storable(x.Subject), x.Hash, int32(x.Flags)
+			positions[i], subjects[i], hashes[i] = int32(x.Index), text.Storable(x.Subject), x.Hash
+			flags[i], hints[i] = int32(x.Flags&^triage.Hints), int32(x.Flags&triage.Hints)
 			if x.Template == nil {
 				continue
 			}
@@ -78,7 +79,7 @@ func (s *Store) KeepInspected(ctx context.Context, id reviewcontrol.ID, batch []
 			}
 			numbers[i] = int32(number)
 		}
-		_, err := tx.Exec(ctx, keepInspected, int64(id), positions, subjects, hashes, flags, numbers)
+		_, err := tx.Exec(ctx, keepInspected, int64(id), positions, subjects, hashes, flags, hints, numbers)
 		return err
 	})
 }
@@ -102,7 +103,7 @@ func (s *Store) Tally(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.
 	groups, err := collect(ctx, s.pool, func(row pgx.CollectableRow) (g group, err error) {
 		err = row.Scan(&g.choice, &g.flags, &g.suppressed, &g.count)
 		return g, err
-	}, `SELECT choice, flags, `+suppressedSince+`, count(*)
+	}, `SELECT choice, flags | hints, `+suppressedSince+`, count(*)
 		FROM review_control.targets WHERE draft_id = $1`+where+` GROUP BY 1, 2, 3`, args...)
 	t := reviewcontrol.Tally{Flags: map[triage.Flag]int{}, Choices: map[reviewcontrol.Choice]int{}}
 	for _, g := range groups {

@@ -142,6 +142,12 @@ func (s *Store) Intent(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.
 // sameIntent finds the intent of one call: another may have taken its place meanwhile.
 const sameIntent = ` WHERE draft_id = $1 AND status = 'draft' AND credential_id = $2 AND tool = $3 AND key = $4`
 
+// Queueing tells that a draft is about to be queued for review.
+func (s *Store) Queueing(ctx context.Context, id reviewcontrol.ID) (bool, error) {
+	_, found, err := s.Intent(ctx, id)
+	return found, err
+}
+
 // Enqueue makes the intent a review, once for its key.
 func (s *Store) Enqueue(ctx context.Context, in reviewcontrol.Intent, answer tool.Result, entry audit.Entry) (tool.Result, error) {
 	answer, err := s.keys.Once(ctx, in.Key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {

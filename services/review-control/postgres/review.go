@@ -38,7 +38,7 @@ const (
 	targetColumns = `position AS index, external_id, to_email, to_name, mailings, unsubscribe_token AS token,
 	choice, revision, decided_by, decided_at, note, reason, rendering_hash, action,
 	progress AS state, attempts, delays, since, progress_at AS at, problem, message_id,
-	subject, inspected_hash, flags, variant`
+	subject, inspected_hash, flags | hints AS flags, variant`
 	oneTarget   = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = $2`
 	manyTargets = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = ANY ($2) ORDER BY position`
 	lockTargets = manyTargets + ` FOR NO KEY UPDATE`
@@ -211,7 +211,10 @@ func conditions(f reviewcontrol.TargetFilter, before []any) (sql string, args []
 	case triage.Suppressed:
 		sql += ` AND ` + suppressedSince
 	default:
-		add(` AND flags & $%[1]d = $%[1]d`, int32(f.Flag))
+		add(` AND (flags | hints) & $%[1]d = $%[1]d`, int32(f.Flag))
+	}
+	if f.Flagged {
+		sql += ` AND flags <> 0`
 	}
 	if f.Search != "" {
 		add(` AND (to_email ILIKE $%[1]d OR to_name ILIKE $%[1]d OR '%%' || external_id::text || '%%' = $%[1]d)`,

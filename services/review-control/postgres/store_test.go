@@ -304,7 +304,7 @@ func TestRunnerWaitsForTheStore(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		runner := jobs.Runner(service, suppression.New(s, nil), s, 1)
+		runner := jobs.Runner(service, nil, suppression.New(s, nil), s, 1)
 		runner.Pool, runner.Service, runner.Schema, runner.Logger = hubtest.Pool(t, db.URL("review-control")), "review-control",
 			"review_control", slog.New(slog.DiscardHandler)
 		ended <- runner.Run(ctx)

@@ -33,7 +33,23 @@ const (
 	// Suppressed: the recipient has been put on the suppression list since the draft was queued. It is
 	// never stored.
 	Suppressed
+	// Stray: what stands beside the mail is of somebody else than the recipient's partner.
+	Stray
+	// Misnamed: the recipient is called otherwise than the contact.
+	Misnamed
+	// Unfinished: the mail has Markdown, or a text that was to be replaced.
+	Unfinished
+	// Forged: it is from an address whose provider lets nobody else send for it.
+	Forged
+	// Repeated: the recipient has had, or is about to have, this very text, or a reviewer has rejected it for them.
+	Repeated
+	// Recent: the recipient, or another contact of the partner, has had or is about to have another mail.
+	Recent
 )
+
+// Hints are the flags that are good to know and keep no mail out of what is approved together: a weekly mail to everybody has one on
+// each of its mails.
+const Hints = Recent
 
 // names are those of the flags in addresses, with what they say of a mail, in the order in which people
 // see them.
@@ -44,11 +60,17 @@ var names = []struct {
 	{Misleading, "link", "a link in it names another host than it leads to"},
 	{Suppressed, "suppressed", "its recipient is on the suppression list"},
 	{Warned, "told", "a look at its preview does not tell all of it"},
+	{Stray, "context", "what stands beside it is of somebody else than its recipient's partner"},
+	{Misnamed, "name", "it calls its recipient otherwise than the contact is called"},
+	{Unfinished, "unfinished", "it has Markdown, which is read as it is written, or a text that was to be replaced"},
+	{Forged, "sender", "it is from an address of a provider that lets nobody else send for it"},
+	{Repeated, "repeated", "its recipient has had this very text, or is about to, or it was rejected before"},
 	{PromptLike, "prompt", "a text in it or beside it reads like an instruction to a machine"},
 	{Outside, "outside", "its recipient is not in the segment"},
 	{Duplicate, "duplicate", "another mail of the draft goes to the same address"},
 	{Removed, "removed", "something was taken out of it"},
 	{Large, "large", "it is longer than three screens, or wider than a desk shows it"},
+	{Recent, "recent", "its recipient or their partner has had another mail lately, or is about to"},
 }
 
 // Flags lists all flags, the gravest first.
@@ -62,6 +84,9 @@ func Flags() []Flag {
 
 // Has tells whether f holds all of other.
 func (f Flag) Has(other Flag) bool { return f&other == other }
+
+// Alone tells that the mail has to be decided on by itself: it has a flag that is more than a hint.
+func (f Flag) Alone() bool { return f&^Hints != 0 }
 
 // Each lists the flags that f holds, the gravest first.
 func (f Flag) Each() []Flag {
@@ -98,6 +123,18 @@ func ParseFlag(name string) Flag {
 	return 0
 }
 
+// doubted are the flags of what authoring doubts of a mail.
+var doubted = map[string]Flag{"context": Stray, "name": Misnamed, "markdown": Unfinished, "unfinished": Unfinished, "sender": Forged,
+	"repeated": Repeated, "recent": Recent}
+
+// Doubted are the flags of doubts, by the names that authoring tells them by; a name that is not known is none.
+func Doubted(names []string) (f Flag) {
+	for _, name := range names {
+		f |= doubted[name]
+	}
+	return f
+}
+
 // promptLike finds what is written for a machine that reads the mail, not for its recipient.
 var promptLike = regexp.MustCompile(`(?i)` + strings.Join([]string{
 	`\b(?:ignore|disregard|forget|override)\b[^.!?\n]{0,40}\b(?:previous|prior|above|earlier|preceding|all|your|any)\b` +
@@ -126,4 +163,9 @@ func HasPrompt(raw json.RawMessage) bool {
 			return true
 		}
 	}
+}
+
+// Prompting tells that one of the texts, or one in the JSON values, reads like an instruction to a machine.
+func Prompting(texts []string, values ...json.RawMessage) bool {
+	return slices.ContainsFunc(texts, ReadsLikePrompt) || slices.ContainsFunc(values, HasPrompt)
 }

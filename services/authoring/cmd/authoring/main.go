@@ -24,7 +24,8 @@ func main() { os.Exit(program.Main()) }
 // build puts the rooms together: the store, the client of query, and the Service behind its tools and operations.
 func build(h *service.Host, s settings) error {
 	store := postgres.New(h.Store())
-	svc := authoring.New(authoring.Config{Store: store, Source: query.New(h.Neighbour("query")), PublicURL: s.PublicURL, Policy: s.Recipients})
+	svc := authoring.New(authoring.Config{Store: store, Source: query.New(h.Neighbour("query")), PublicURL: s.PublicURL, Policy: s.Recipients,
+		ContactPause: s.ContactPause})
 	h.Ready("write store", store.Ready)
 	h.Reap(store.Keys())
 	h.Tools(authoring.Tools(svc)...)

@@ -219,7 +219,9 @@ func (h *house) load() (stop func()) {
 			}
 			return err
 		},
-		func() error { return h.set.ContactAddresses(h.Context(), []int64{1, 2}, func(int64, string) {}) },
+		func() error {
+			return h.set.ContactAddresses(h.Context(), []int64{1, 2}, func(int64, string, string) {})
+		},
 	}
 	for i := range 12 {
 		all.Go(func() {

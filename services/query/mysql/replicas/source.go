@@ -136,20 +136,22 @@ func (s *Set) Owners(ctx context.Context, kind query.Kind, ids []int64) (map[int
 }
 
 // ContactAddresses implements query.RecipientSource. It yields nothing before all has been read.
-func (s *Set) ContactAddresses(ctx context.Context, partners []int64, yield func(int64, string)) error {
+func (s *Set) ContactAddresses(ctx context.Context, partners []int64, yield func(partner int64, email, name string)) error {
 	type contact struct {
-		partner int64
-		email   string
+		partner     int64
+		email, name string
 	}
 	all, err := ask(ctx, s, func(ctx context.Context, from *mysql.Source) (all []contact, err error) {
-		err = from.ContactAddresses(ctx, partners, func(partner int64, email string) { all = append(all, contact{partner, email}) })
+		err = from.ContactAddresses(ctx, partners, func(partner int64, email, name string) {
+			all = append(all, contact{partner, email, name})
+		})
 		return all, err
 	})
 	if err != nil {
 		return err
 	}
 	for _, c := range all {
-		yield(c.partner, c.email)
+		yield(c.partner, c.email, c.name)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"hub.internal/services/review-control/jobs"
 	"hub.internal/services/review-control/mailer"
 	"hub.internal/services/review-control/postgres"
+	"hub.internal/services/review-control/queue"
 	"hub.internal/services/review-control/smtp"
 	"hub.internal/services/review-control/suppression"
 )
@@ -30,7 +31,7 @@ var program = service.Program[settings]{Name: "review-control", Short: "The serv
 
 // manifest is what review-control tells the gateway. It is made without a store, so that `review-control manifest` needs none.
 func manifest() tool.Manifest {
-	return hop.Manifest("review-control", reviewcontrol.Tools(reviewcontrol.New(reviewcontrol.Config{})),
+	return hop.Manifest("review-control", queue.Tools(queue.New(reviewcontrol.New(reviewcontrol.Config{}), nil)),
 		backlog.Operations(nil), console.Routes()...)
 }
 
@@ -54,6 +55,7 @@ func build(h *service.Host, s settings) error {
 		From: mailer.Address{Name: s.MailFromName, Email: s.MailFrom}, SendTimeout: s.Timeout, PerMinute: s.PerMinute, SendDelay: s.Delay,
 		Pace: mailer.Pace{Retry: s.Retry, GiveUp: s.GiveUp}, Logger: h.Logger(),
 	})
+	q := queue.New(svc, store)
 	pages, err := console.New(svc, list, h.Keys(), h.Logger())
 	if err != nil {
 		return err
@@ -61,9 +63,9 @@ func build(h *service.Host, s settings) error {
 	h.Ready("write store", store.Ready)
 	h.Reap(store.Keys())
 	h.Go("gauges", store.Sample(h.Logger(), time.Now).Run)
-	h.Tools(reviewcontrol.Tools(svc)...)
+	h.Tools(queue.Tools(q)...)
 	h.Operations(backlog.Operations(store)...)
 	h.Pages(pages)
-	h.Work(jobs.Runner(svc, list, store, s.Workers))
+	h.Work(jobs.Runner(svc, q, list, store, s.Workers))
 	return nil
 }

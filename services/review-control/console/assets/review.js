@@ -26,10 +26,11 @@
     const n = Math.min(all.filter(Boolean).length, most);
     const flagged = all.filter((text) => !text).length;
     const { pending, approved, rejected } = form().dataset;
-    form().querySelector("[data-shown-count]").textContent = n > 0 || flagged > 0 ? `${n.toLocaleString("en")}${flagged > 0 ? ` (${plural(flagged, "needs a look", "need a look")})` : ""}` : "";
-    form().querySelector("[data-shown-says]").textContent = n > 0 && n === Number(pending)
+    form().querySelector("[data-shown-count]").textContent = n > 0 ? n.toLocaleString("en") : "what";
+    document.querySelector("[data-shown-says]").textContent = n > 0 && n === Number(pending)
       ? `It ends the review: ${plural(Number(approved) + n, "mail", "mails")} will leave, ${Number(rejected).toLocaleString("en")} will not.`
-      : "Looked through, without a flag.";
+      : flagged > 0 ? `${flagged.toLocaleString("en")} flagged: decide ${flagged === 1 ? "it on its own page" : "each on its own page"}.`
+        : "Flagged mails are decided one by one.";
   };
 
   let card; // the article that is watched: { article, group, preview }
@@ -49,7 +50,7 @@
 
   // Where evidence lies above the mail and not beside it, it is folded.
   const beside = matchMedia("(min-width: 62rem) and (min-height: 38rem)");
-  const fold = () => document.querySelectorAll(".grounds").forEach((el) => { el.open = beside.matches; });
+  const fold = () => document.querySelectorAll(".grounds > details").forEach((el) => { el.open = beside.matches; });
   beside.addEventListener("change", fold);
 
   const begin = () => {
@@ -72,15 +73,15 @@
   addEventListener("pageshow", (e) => { if (e.persisted) begin(); });
 
   document.addEventListener("submit", (e) => {
-    if (e.target !== form()) return;
+    if (e.target !== form() && e.target.id !== "reject-shown") return;
     // What was opened is for browsers without scripts; in what htmx has put in, it is part of the form.
-    form().querySelectorAll("noscript").forEach((el) => el.remove());
+    e.target.querySelectorAll("noscript").forEach((el) => el.remove());
     Object.values(shown()).filter(Boolean).slice(0, most).forEach((text) => {
       const input = document.createElement("input");
       input.type = "hidden";
       input.name = "target";
       input.value = text;
-      form().append(input);
+      e.target.append(input);
     });
     keep({});
   }, true);

@@ -1,4 +1,4 @@
-package query
+package bulkhead
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // check panics when the bulkhead breaks its own rules.
-func (b *bulkhead) check() {
+func (b *Bulkhead) check() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	sum := 0
@@ -47,14 +47,14 @@ func (b *bulkhead) check() {
 
 func TestTurnsComeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBulkhead(2, 1, time.Hour)
+		b := New(2, 1, time.Hour)
 		var mu sync.Mutex
 		var order []string
 		hold := time.Second
 		enter := func(key, name string) {
 			hold += time.Millisecond // no two end at once
 			go func(hold time.Duration) {
-				turn, err := b.enter(t.Context(), key)
+				turn, err := b.Enter(t.Context(), key)
 				if err != nil {
 					t.Error(err)
 					return
@@ -87,12 +87,12 @@ func TestTurnsComeInOrder(t *testing.T) {
 // came before.
 func TestCrowdDoesNotKeepAnotherKeyWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBulkhead(2, 2, time.Hour)
+		b := New(2, 2, time.Hour)
 		var mu sync.Mutex
 		var order []string
 		enter := func(key string) {
 			go func() {
-				turn, err := b.enter(t.Context(), key)
+				turn, err := b.Enter(t.Context(), key)
 				if err != nil {
 					t.Error(err)
 					return
@@ -119,13 +119,13 @@ func TestCrowdDoesNotKeepAnotherKeyWaiting(t *testing.T) {
 
 func TestTurnThatDoesNotCome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBulkhead(1, 1, 2*time.Second)
-		turn, err := b.enter(t.Context(), "a")
+		b := New(1, 1, 2*time.Second)
+		turn, err := b.Enter(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		_, err = b.enter(t.Context(), "b")
+		_, err = b.Enter(t.Context(), "b")
 		f := fault.From(err)
 		if took := time.Since(start); !fault.Is(err, fault.RateLimit) || took != 2*time.Second {
 			t.Errorf("%v after %s", err, took)
@@ -135,14 +135,14 @@ func TestTurnThatDoesNotCome(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := b.enter(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) || len(b.queue) != 0 {
+		if _, err := b.Enter(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) || len(b.queue) != 0 {
 			t.Errorf("a caller who went away: %v, %d still in the queue", err, len(b.queue))
 		}
-		if _, err := b.enter(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := b.Enter(ctx, "b"); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a caller who is gone: %v", err)
 		}
 		turn.End()
-		if _, err := b.enter(t.Context(), "b"); err != nil {
+		if _, err := b.Enter(t.Context(), "b"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -151,10 +151,10 @@ func TestTurnThatDoesNotCome(t *testing.T) {
 // TestKeyWithAnOverdueStatementGetsNoTurn, and the others get theirs.
 func TestKeyWithAnOverdueStatementGetsNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBulkhead(4, 2, 2*time.Second)
-		enter := func(key string) *turn {
+		b := New(4, 2, 2*time.Second)
+		enter := func(key string) *Turn {
 			t.Helper()
-			turn, err := b.enter(t.Context(), key)
+			turn, err := b.Enter(t.Context(), key)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -163,7 +163,7 @@ func TestKeyWithAnOverdueStatementGetsNoTurn(t *testing.T) {
 		stuck, other := enter("a"), enter("a")
 		waited := make(chan error, 1)
 		go func() {
-			_, err := b.enter(t.Context(), "a")
+			_, err := b.Enter(t.Context(), "a")
 			waited <- err
 		}()
 		synctest.Wait()
@@ -181,10 +181,10 @@ func TestKeyWithAnOverdueStatementGetsNoTurn(t *testing.T) {
 		start := time.Now()
 		stuck.Overdue()
 		refused(<-waited) // who waited does not wait on
-		_, err := b.enter(t.Context(), "a")
+		_, err := b.Enter(t.Context(), "a")
 		refused(err)
 		other.End() // its slot is for other keys
-		_, err = b.enter(t.Context(), "a")
+		_, err = b.Enter(t.Context(), "a")
 		refused(err)
 		for range 2 {
 			defer enter("b").End()
@@ -201,16 +201,16 @@ func TestKeyWithAnOverdueStatementGetsNoTurn(t *testing.T) {
 
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBulkhead(1, 1, time.Second)
-		if _, err := b.enter(t.Context(), "a"); err != nil {
+		b := New(1, 1, time.Second)
+		if _, err := b.Enter(t.Context(), "a"); err != nil {
 			t.Fatal(err)
 		}
 		for range maxWaiting {
-			go b.enter(t.Context(), "b")
+			go b.Enter(t.Context(), "b")
 		}
 		synctest.Wait()
 		start := time.Now()
-		if _, err := b.enter(t.Context(), "c"); !fault.Is(err, fault.RateLimit) || time.Since(start) != 0 {
+		if _, err := b.Enter(t.Context(), "c"); !fault.Is(err, fault.RateLimit) || time.Since(start) != 0 {
 			t.Errorf("%v after %s", err, time.Since(start))
 		}
 		time.Sleep(2 * time.Second)
@@ -222,7 +222,7 @@ func TestBulkheadHolds(t *testing.T) {
 	for seed := range uint64(30) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
-			b := newBulkhead(1+rng.IntN(6), 1+rng.IntN(3), time.Duration(1+rng.IntN(20))*time.Millisecond)
+			b := New(1+rng.IntN(6), 1+rng.IntN(3), time.Duration(1+rng.IntN(20))*time.Millisecond)
 			var ran, refused, left int
 			var mu sync.Mutex
 			count := func(n *int) { mu.Lock(); *n++; mu.Unlock() }
@@ -235,7 +235,7 @@ func TestBulkheadHolds(t *testing.T) {
 				wg.Go(func() {
 					ctx, cancel := context.WithTimeout(t.Context(), patience)
 					defer cancel()
-					switch turn, err := b.enter(ctx, key); {
+					switch turn, err := b.Enter(ctx, key); {
 					case err == nil:
 						b.check()
 						time.Sleep(hold)
@@ -268,14 +268,14 @@ func TestBulkheadHolds(t *testing.T) {
 
 // TestBulkheadRace is the same without a fake clock, for the race detector.
 func TestBulkheadRace(t *testing.T) {
-	b := newBulkhead(3, 2, time.Millisecond)
+	b := New(3, 2, time.Millisecond)
 	var wg sync.WaitGroup
 	for i := range 32 {
 		wg.Go(func() {
 			for j := range 200 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(j%7)*300*time.Microsecond)
 				key := fmt.Sprint(i % 4)
-				if turn, err := b.enter(ctx, key); err == nil {
+				if turn, err := b.Enter(ctx, key); err == nil {
 					b.check()
 					turn.End()
 				}
@@ -292,50 +292,28 @@ func TestBulkheadRace(t *testing.T) {
 // TestLoad is what admin is told of the statements.
 func TestLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBulkhead(2, 1, time.Minute)
-		wants := func(want HealthResponse) {
+		b := New(2, 1, time.Minute)
+		wants := func(want Load) {
 			t.Helper()
-			if got := b.load(); !reflect.DeepEqual(got, want) {
+			if got := b.Load(); got != want {
 				t.Errorf("%+v, want %+v", got, want)
 			}
 		}
-		wants(HealthResponse{Slots: 2})
-		a, err := b.enter(t.Context(), "a")
+		wants(Load{})
+		a, err := b.Enter(t.Context(), "a")
 		if err != nil {
 			t.Fatal(err)
 		}
 		go func() {
-			if second, err := b.enter(t.Context(), "a"); err == nil {
+			if second, err := b.Enter(t.Context(), "a"); err == nil {
 				second.End()
 			}
 		}()
 		synctest.Wait()
-		wants(HealthResponse{Running: 1, Slots: 2, Waiting: 1})
+		wants(Load{Running: 1, Waiting: 1})
 		a.Overdue()
-		wants(HealthResponse{Running: 1, Slots: 2, Runaway: 1})
+		wants(Load{Running: 1, Overdue: 1})
 		a.End()
-		wants(HealthResponse{Slots: 2})
+		wants(Load{})
 	})
-}
-
-// TestHealth tells a source that answers from one that does not, or not in time.
-func TestHealth(t *testing.T) {
-	for name, c := range map[string]struct {
-		ping func(context.Context) error
-		want bool
-	}{
-		"answers":   {func(context.Context) error { return nil }, true},
-		"refuses":   {func(context.Context) error { return errors.New("no") }, false},
-		"is silent": {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				start := time.Now()
-				h, err := New(Config{Ping: c.ping}).health(t.Context(), HealthRequest{})
-				if err != nil || h.Reachable != c.want || h.Slots != defaultConcurrent || time.Since(start) > pingTakes {
-					t.Errorf("%+v, %v after %s", h, err, time.Since(start))
-				}
-			})
-		})
-	}
 }

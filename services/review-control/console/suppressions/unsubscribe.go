@@ -1,4 +1,4 @@
-package console
+package suppressions
 
 import (
 	"net/http"
@@ -17,20 +17,20 @@ type unsubscribePage struct {
 }
 
 // unsubscribePage asks before it unsubscribes: programs that look through mails open links too.
-func (c *Console) unsubscribePage(w http.ResponseWriter, r *http.Request) error {
+func (c *Pages) unsubscribePage(w http.ResponseWriter, r *http.Request) error {
 	email, done, err := c.suppressed.Unsubscription(r.Context(), r.PathValue("token"))
 	return c.renderUnsubscribe(w, r, email, done, err)
 }
 
 // unsubscribe takes the button's form and the one-click request of RFC 8058 alike. The
 // latter comes from a mail program's server, without a session, and gets no redirect.
-func (c *Console) unsubscribe(w http.ResponseWriter, r *http.Request) error {
+func (c *Pages) unsubscribe(w http.ResponseWriter, r *http.Request) error {
 	email, err := c.suppressed.Unsubscribe(r.Context(), r.PathValue("token"))
 	return c.renderUnsubscribe(w, r, email, true, err)
 }
 
 // renderUnsubscribe shows whose mails end, or that nobody has the link's token.
-func (c *Console) renderUnsubscribe(w http.ResponseWriter, r *http.Request, email string, done bool, err error) error {
+func (c *Pages) renderUnsubscribe(w http.ResponseWriter, r *http.Request, email string, done bool, err error) error {
 	page := web.Page{Title: "Unsubscribe", Plain: true}
 	switch {
 	case fault.Is(err, fault.NotFound):

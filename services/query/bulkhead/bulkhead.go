@@ -1,4 +1,5 @@
-package query
+// Package bulkhead shares the turns of statements among keys: so many run at once in all, and so many of one key.
+package bulkhead
 
 import (
 	"context"
@@ -6,12 +7,13 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/telemetry"
 )
 
-// bulkhead lets a number of statements run at once, and fewer of each key. The others
+// Bulkhead lets a number of statements run at once, and fewer of each key. The others
 // wait in the order of their arrival, but a key of which nothing runs comes first, and one
 // at its limit holds up none of the keys behind it. A key with a statement that cannot be stopped gets no turn.
-type bulkhead struct {
+type Bulkhead struct {
 	limit, perKey int
 	patience      time.Duration // how long a statement waits for its turn
 
@@ -29,9 +31,9 @@ type waiter struct {
 	refused error
 }
 
-// turn is the place of one statement of a key. It implements Turn.
-type turn struct {
-	of      *bulkhead
+// Turn is the place of one statement of a key.
+type Turn struct {
+	of      *Bulkhead
 	key     string
 	overdue bool // under the bulkhead's lock
 }
@@ -43,14 +45,15 @@ const (
 	overdueRetry = 5 * time.Second
 )
 
-func newBulkhead(limit, perKey int, patience time.Duration) *bulkhead {
-	return &bulkhead{limit: limit, perKey: perKey, patience: patience, running: map[string]int{}, overdue: map[string]int{}}
+// New returns a bulkhead of limit statements at once, and perKey of one key; a statement waits for its turn as long as patience.
+func New(limit, perKey int, patience time.Duration) *Bulkhead {
+	return &Bulkhead{limit: limit, perKey: perKey, patience: patience, running: map[string]int{}, overdue: map[string]int{}}
 }
 
-// enter waits for the turn of a statement of the key. It answers E_RATE_LIMIT when the
+// Enter waits for the turn of a statement of the key. It answers E_RATE_LIMIT when the
 // turn does not come in time, at once when a statement of the key is overdue, and the
 // context's error when the caller goes away first.
-func (b *bulkhead) enter(ctx context.Context, key string) (_ *turn, err error) {
+func (b *Bulkhead) Enter(ctx context.Context, key string) (_ *Turn, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -61,7 +64,7 @@ func (b *bulkhead) enter(ctx context.Context, key string) (_ *turn, err error) {
 			b.mu.Unlock()
 		}
 	}()
-	t := &turn{of: b, key: key}
+	t := &Turn{of: b, key: key}
 	w, err := b.join(key)
 	if w == nil {
 		return t, err
@@ -88,7 +91,7 @@ func (b *bulkhead) enter(ctx context.Context, key string) (_ *turn, err error) {
 }
 
 // join takes a slot at once, or a place in the queue, or neither.
-func (b *bulkhead) join(key string) (*waiter, error) {
+func (b *Bulkhead) join(key string) (*waiter, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.overdue[key] > 0 {
@@ -109,7 +112,7 @@ func (b *bulkhead) join(key string) (*waiter, error) {
 }
 
 // abandon takes a waiter out of the queue; false when its turn has come.
-func (b *bulkhead) abandon(w *waiter) bool {
+func (b *Bulkhead) abandon(w *waiter) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, q := range b.queue {
@@ -122,7 +125,7 @@ func (b *bulkhead) abandon(w *waiter) bool {
 }
 
 // End gives the statement's slot to the next waiter. It is called once.
-func (t *turn) End() {
+func (t *Turn) End() {
 	b := t.of
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -140,7 +143,7 @@ func (t *turn) End() {
 }
 
 // next is the waiter whose turn it is; -1 when nobody's.
-func (b *bulkhead) next() int {
+func (b *Bulkhead) next() int {
 	first := -1
 	for i, w := range b.queue {
 		switch n := b.running[w.key]; {
@@ -155,7 +158,7 @@ func (b *bulkhead) next() int {
 
 // Overdue refuses all further statements of the key, those that wait as well, until the
 // turn ends. It is called at most once, before End.
-func (t *turn) Overdue() {
+func (t *Turn) Overdue() {
 	b := t.of
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -170,7 +173,7 @@ func (t *turn) Overdue() {
 	}
 }
 
-func (b *bulkhead) start(key string) {
+func (b *Bulkhead) start(key string) {
 	b.total++
 	b.running[key]++
 }
@@ -182,7 +185,7 @@ func less(counts map[string]int, key string) {
 	}
 }
 
-func (b *bulkhead) remove(i int) {
+func (b *Bulkhead) remove(i int) {
 	copy(b.queue[i:], b.queue[i+1:])
 	b.queue[len(b.queue)-1] = nil
 	b.queue = b.queue[:len(b.queue)-1]
@@ -197,4 +200,31 @@ func overdue() error {
 	return fault.New(fault.RateLimit, "A statement of this key was stopped, but the source database has not been able to end it yet; "+
 		"until it has, no other runs. Write it cheaper before you send it again: shorter texts, fewer rows, filters on indexed columns.").
 		With(map[string]any{"scope": "source", "retryAfter": int(overdueRetry.Seconds())}).After(overdueRetry)
+}
+
+// Load is how much there is to do.
+type Load struct {
+	// Running statements have a turn; Waiting ones have none yet. Overdue ones run and could not be stopped.
+	Running, Waiting, Overdue int
+}
+
+// Limits are how many statements may run at once, in all and of one key.
+func (b *Bulkhead) Limits() (all, perKey int) { return b.limit, b.perKey }
+
+// Load tells how much there is to do at this moment.
+func (b *Bulkhead) Load() Load {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := Load{Running: b.total, Waiting: len(b.queue)}
+	for _, n := range b.overdue {
+		l.Overdue += n
+	}
+	return l
+}
+
+// Gauge is what metrics show.
+func (b *Bulkhead) Gauge() telemetry.Bulkhead {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return telemetry.Bulkhead{Limit: int64(b.limit), Used: int64(b.total), Waiting: int64(len(b.queue)), Refused: b.refused}
 }

@@ -1,4 +1,4 @@
-package reviewcontrol
+package queue
 
 import (
 	"embed"
@@ -6,6 +6,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
+	reviewcontrol "hub.internal/services/review-control"
 )
 
 const (
@@ -16,8 +17,8 @@ const (
 
 // Tools declares what agents can ask of review-control. Deciding and sending are not among
 // it, whatever a credential holds.
-func Tools(s *Service) []tool.Tool {
-	return []tool.Tool{queueForReviewTool(s)}
+func Tools(q *Queue) []tool.Tool {
+	return []tool.Tool{queueForReviewTool(q)}
 }
 
 // queueForReviewIn is the input of queue_for_review.
@@ -36,7 +37,7 @@ func (in queueForReviewIn) check() error {
 }
 
 // queueForReviewTool declares queue_for_review, the one tool of review-control.
-func queueForReviewTool(s *Service) tool.Tool {
+func queueForReviewTool(q *Queue) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: queueForReview, Position: 15, Category: tool.Control, Scope: scopeControl, Write: true,
 		Description: "Hand a draft over to people, the last step after save_message_draft. A reviewer opens review_url in a browser and " +
@@ -46,7 +47,7 @@ func queueForReviewTool(s *Service) tool.Tool {
 			schema.Required("draftId", schema.String("Id of a draft in status draft: draft_id of save_message_draft.")),
 			schema.Optional("actor", schema.String("Who asks for the review, as a label; the audit log keeps the credential.",
 				schema.Length(0, maxActor))),
-			schema.Optional("note", schema.String("What reviewers should know.", schema.Length(0, MaxNote))),
+			schema.Optional("note", schema.String("What reviewers should know.", schema.Length(0, reviewcontrol.MaxNote))),
 		),
 		Output: schema.Of[ReviewQueued](),
 		Errors: []tool.ErrorDoc{
@@ -63,9 +64,9 @@ func queueForReviewTool(s *Service) tool.Tool {
 				Reason: "The write store, or the authoring service, cannot be reached right now. Try again in a moment, " +
 					"with the same Idempotency-Key."},
 		},
-		Limits:   map[string]int64{"max_actor_chars": maxActor, "max_note_chars": MaxNote},
+		Limits:   map[string]int64{"max_actor_chars": maxActor, "max_note_chars": reviewcontrol.MaxNote},
 		Examples: tool.Examples(exampleFiles, queueForReview),
-	}, s.QueueForReview)
+	}, q.ForReview)
 }
 
 // The examples' answers are as TestExamples gets them; `go test -run TestExamples -update`

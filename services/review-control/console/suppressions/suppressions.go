@@ -1,22 +1,86 @@
-package console
+// Package suppressions is the pages of the suppression list, for administrators, and the one on which a recipient
+// unsubscribes. It refuses to judge: what may happen is the list's to say.
+package suppressions
 
 import (
+	"embed"
 	"errors"
+	"html/template"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
+	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
+	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/suppression"
 )
 
+//go:embed pages/*.html assets
+var files embed.FS
+
 const (
+	admin         = "admin"
 	importsOnPage = 5
 	maxEmail      = 254
 )
+
+// Pages are the pages of the list.
+type Pages struct {
+	suppressed *suppression.List
+	site       *web.Site
+}
+
+// New returns the pages; site makes their site, below the service's own.
+func New(list *suppression.List, site func(web.Options) (*web.Site, error)) (*Pages, error) {
+	s, err := site(web.Options{Files: files, Folder: "suppressions", Funcs: template.FuncMap{"state": state}})
+	if err != nil {
+		return nil, err
+	}
+	return &Pages{list, s}, nil
+}
+
+// Routes are the parts of the console that these pages are. Their assets are below the service's own.
+func Routes() []tool.Route {
+	return []tool.Route{
+		{Prefix: "/admin/suppressions", Role: admin, Tab: "Admin", Title: "Suppressions", Position: 40},
+		{Prefix: "/unsubscribe", Public: true},
+	}
+}
+
+// Mount serves the pages and their assets.
+func (c *Pages) Mount(mux *http.ServeMux) {
+	c.site.Mount(mux)
+	c.site.Handle(mux, "GET /admin/suppressions", web.Role(admin), c.suppressions)
+	c.site.Handle(mux, "POST /admin/suppressions", web.Role(admin), web.Posted(c.suppress))
+	c.site.Handle(mux, "GET /admin/suppressions/remove", web.Role(admin), c.removal)
+	c.site.Handle(mux, "POST /admin/suppressions/remove", web.Role(admin), web.Posted(c.unsuppress))
+	c.site.HandleUpTo(mux, "POST /admin/suppressions/imports", web.Role(admin), suppression.MaxImport+formOverhead, c.startImport)
+	// Where a refused import leaves the browser, for whoever opens that address again.
+	c.site.Handle(mux, "GET /admin/suppressions/imports", web.Role(admin), func(w http.ResponseWriter, r *http.Request) error {
+		return web.Go(w, r, "/admin/suppressions")
+	})
+	c.site.Handle(mux, "GET /admin/suppressions/imports/{id}", web.Role(admin), c.importPage)
+	c.site.Handle(mux, "GET /unsubscribe/{token}", web.Anybody, c.unsubscribePage)
+	c.site.Handle(mux, "POST /unsubscribe/{token}", web.Anybody, c.unsubscribe)
+}
+
+// state is the badge of an import; "Unknown" for one of a later release.
+func state(of string) web.Badge {
+	switch of {
+	case suppression.ImportWaiting:
+		return web.Badge{Text: "Waiting"}
+	case suppression.ImportRunning:
+		return web.Badge{Kind: "info", Text: "Running"}
+	case suppression.ImportDone:
+		return web.Badge{Kind: "good", Text: "Done"}
+	}
+	return web.Badge{Text: "Unknown"}
+}
 
 // suppressionsPage is the list with its two forms: one address, or a file of them.
 type suppressionsPage struct {
@@ -45,14 +109,14 @@ func (p *suppressionsPage) forms() {
 }
 
 // suppressions shows the list.
-func (c *Console) suppressions(w http.ResponseWriter, r *http.Request) error {
+func (c *Pages) suppressions(w http.ResponseWriter, r *http.Request) error {
 	var p suppressionsPage
 	p.forms()
 	return c.renderSuppressions(w, r, 0, p)
 }
 
 // renderSuppressions shows the list with the forms as they were filled in, and the newest imports.
-func (c *Console) renderSuppressions(w http.ResponseWriter, r *http.Request, status int, p suppressionsPage) error {
+func (c *Pages) renderSuppressions(w http.ResponseWriter, r *http.Request, status int, p suppressionsPage) error {
 	q := r.URL.Query()
 	p.Search = text.Head(text.Storable(strings.TrimSpace(q.Get("q"))), maxEmail)
 	after := text.Head(text.Storable(q.Get("after")), 2*maxEmail)
@@ -68,7 +132,7 @@ func (c *Console) renderSuppressions(w http.ResponseWriter, r *http.Request, sta
 		if p.Search != "" {
 			v.Set("q", p.Search)
 		}
-		return withQuery("/admin/suppressions", v)
+		return strings.TrimSuffix("/admin/suppressions?"+v.Encode(), "?")
 	}
 	p.List, p.Pager = list, web.Pager{Label: "More addresses", Key: "n"}
 	if after != "" {
@@ -91,7 +155,7 @@ func (c *Console) renderSuppressions(w http.ResponseWriter, r *http.Request, sta
 }
 
 // suppress puts an address on the list. One that is there already is no error: what was asked for holds.
-func (c *Console) suppress(w http.ResponseWriter, r *http.Request, form url.Values) error {
+func (c *Pages) suppress(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	email := strings.TrimSpace(form.Get("email"))
 	var p suppressionsPage
 	p.forms()
@@ -113,7 +177,7 @@ func (c *Console) suppress(w http.ResponseWriter, r *http.Request, form url.Valu
 }
 
 // removal is the page on which an administrator says why an address leaves the list.
-func (c *Console) removal(w http.ResponseWriter, r *http.Request) error {
+func (c *Pages) removal(w http.ResponseWriter, r *http.Request) error {
 	return c.renderRemoval(w, r, 0, r.URL.Query().Get("email"), removalReason())
 }
 
@@ -126,7 +190,7 @@ func removalReason() web.Field {
 }
 
 // renderRemoval asks before an address leaves the list, and warns of a person who has unsubscribed.
-func (c *Console) renderRemoval(w http.ResponseWriter, r *http.Request, status int, email string, reason web.Field) error {
+func (c *Pages) renderRemoval(w http.ResponseWriter, r *http.Request, status int, email string, reason web.Field) error {
 	entry, err := c.entry(r, email)
 	if err != nil {
 		return err
@@ -157,7 +221,7 @@ func emailOf(r *http.Request) string {
 }
 
 // entry finds the entry of an address.
-func (c *Console) entry(r *http.Request, email string) (suppression.Entry, error) {
+func (c *Pages) entry(r *http.Request, email string) (suppression.Entry, error) {
 	missing := fault.New(fault.NotFound, "%s is not on the suppression list.", text.Shown(email, maxEmail))
 	if email == "" || strings.HasPrefix(email, "@") {
 		return suppression.Entry{}, missing
@@ -174,7 +238,7 @@ func (c *Console) entry(r *http.Request, email string) (suppression.Entry, error
 }
 
 // unsuppress takes an address off the list.
-func (c *Console) unsuppress(w http.ResponseWriter, r *http.Request, form url.Values) error {
+func (c *Pages) unsuppress(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	email, reason := form.Get("email"), removalReason()
 	reason.Value = form.Get("reason")
 	err := c.suppressed.Remove(r.Context(), emailOf(r), email, reason.Value)
@@ -219,7 +283,7 @@ func rowOf(in suppression.Import) importRow {
 }
 
 // startImport keeps a file, which a job reads then; its page shows how far that is.
-func (c *Console) startImport(w http.ResponseWriter, r *http.Request) error {
+func (c *Pages) startImport(w http.ResponseWriter, r *http.Request) error {
 	var p suppressionsPage
 	p.forms()
 	file, form, err := web.Upload(r, "file")
@@ -256,10 +320,10 @@ type importPage struct {
 // Kept is how many bad lines there are to see.
 func (p importPage) Kept() int { return min(p.Bad, suppression.MaxBadLines) }
 
-func (c *Console) importPage(w http.ResponseWriter, r *http.Request) error {
-	id, err := pathID(r, "import")
-	if err != nil {
-		return err
+func (c *Pages) importPage(w http.ResponseWriter, r *http.Request) error {
+	id, ok := schema.ParseID(r.PathValue("id"))
+	if !ok {
+		return reviewcontrol.Missing("import", r.PathValue("id"))
 	}
 	in, err := c.suppressed.Import(r.Context(), id)
 	if err != nil {
@@ -280,7 +344,7 @@ func (c *Console) importPage(w http.ResponseWriter, r *http.Request) error {
 	page := web.Page{
 		Title: "Import", Lead: in.Name, Crumbs: []web.Link{{Text: "Suppression list", Href: "/admin/suppressions"}}, Data: p,
 	}
-	if partial(r) {
+	if r.Header.Get("HX-Request") != "" {
 		return c.site.RenderPart(w, r, "suppression_import", "import", page)
 	}
 	return c.site.Render(w, r, "suppression_import", page)

@@ -1,71 +1,68 @@
-package reviewcontrol
+// Package queue takes drafts into review: queue_for_review, the one tool of review-control. It refuses a draft with a target
+// on the suppression list, and to queue one twice.
+package queue
 
 import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"time"
 
 	"hub.internal/pkg/audit"
-	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
+	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/mailer"
 	"hub.internal/services/review-control/suppression"
+	"hub.internal/services/review-control/triage"
 )
 
-// QueueTakes is when a call of queue_for_review should long have ended.
-const QueueTakes = 10 * time.Second
-
-// Intent is a call of queue_for_review that was found right, before authoring was asked:
-// whoever finds it can bring it to its end.
-type Intent struct {
-	DraftID     ID
-	TargetCount int
-	Maker       Maker
-	Sender      mailer.Address
-	QueuedAt    time.Time
-	Actor, Note string
-	Key         write.Key
-	Caller      caller.Caller
-	InputHash   []byte
-}
-
 // operation names the transition at authoring: a repeated call has the same.
-func (in Intent) operation() string {
+func operation(in reviewcontrol.Intent) string {
 	sum := sha256.Sum256([]byte(in.DraftID.String() + "\x00" + in.Key.Principal + "\x00" + in.Key.Operation + "\x00" + in.Key.Key))
 	return "queue:" + hex.EncodeToString(sum[:])
 }
 
-// QueueStore keeps what queue_for_review makes.
-type QueueStore interface {
+// Queue takes drafts into review.
+type Queue struct {
+	service *reviewcontrol.Service
+	c       reviewcontrol.Config
+	store   Store
+}
+
+// New returns the queue of a service. It touches no database.
+func New(s *reviewcontrol.Service, store Store) *Queue { return &Queue{s, s.Config(), store} }
+
+// Store keeps what queue_for_review makes.
+type Store interface {
 	// Answered returns the answer of an earlier call with the key, if there is one.
 	Answered(ctx context.Context, key write.Key) (tool.Result, bool, error)
 	// Intend keeps that a draft is about to be queued, with a job that ends it should nobody
 	// else; it returns what was kept before under the same key, E_CONFLICT when another
 	// call has the draft, and E_IDEMPOTENCY when the key has another draft.
-	Intend(ctx context.Context, in Intent, targets []Target) (Intent, error)
+	Intend(ctx context.Context, in reviewcontrol.Intent, targets []reviewcontrol.Target) (reviewcontrol.Intent, error)
 	// Intent returns what is kept of a draft about to be queued, if it is.
-	Intent(ctx context.Context, id ID) (Intent, bool, error)
+	Intent(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.Intent, bool, error)
 	// Enqueue makes the intent a review, once for its key.
-	Enqueue(ctx context.Context, in Intent, answer tool.Result, entry audit.Entry) (tool.Result, error)
+	Enqueue(ctx context.Context, in reviewcontrol.Intent, answer tool.Result, entry audit.Entry) (tool.Result, error)
 	// Withdraw forgets an intent whose draft cannot be queued.
-	Withdraw(ctx context.Context, in Intent) error
+	Withdraw(ctx context.Context, in reviewcontrol.Intent) error
 }
 
 // ReviewQueued is the answer of queue_for_review.
 type ReviewQueued struct {
-	DraftID     string  `json:"draft_id" jsonschema:"Id of the draft"`
-	ID          string  `json:"id" jsonschema:"The same, as list_drafts names it"`
-	Status      Status  `json:"status" jsonschema:"in_review"`
-	QueuedAt    string  `json:"queuedAt" jsonschema:"When it was queued, UTC"`
-	TargetCount int     `json:"targetCount" jsonschema:"Number of targets to decide on"`
-	ReviewURL   string  `json:"review_url" jsonschema:"Page on which a person decides; agents cannot"`
-	From        Mailbox `json:"from" jsonschema:"Whom recipients see the mails come from: the draft's sender, or else Hub's own"`
+	DraftID     string               `json:"draft_id" jsonschema:"Id of the draft"`
+	ID          string               `json:"id" jsonschema:"The same, as list_drafts names it"`
+	Status      reviewcontrol.Status `json:"status" jsonschema:"in_review"`
+	QueuedAt    string               `json:"queuedAt" jsonschema:"When it was queued, UTC"`
+	TargetCount int                  `json:"targetCount" jsonschema:"Number of targets to decide on"`
+	ReviewURL   string               `json:"review_url" jsonschema:"Page on which a person decides; agents cannot"`
+	From        Mailbox              `json:"from" jsonschema:"Whom recipients see the mails come from: the draft's sender, or else Hub's own"`
+	// Warnings are about recipients.
+	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"Targets that repeat an earlier mail; absent without any"`
 }
 
 // Mailbox is whom a mail comes from, as recipients see it.
@@ -81,19 +78,19 @@ type ListedTarget struct {
 	ToEmail    string `json:"toEmail"`
 }
 
-// QueueForReview takes a draft into review, once for the call's Idempotency-Key.
+// ForReview takes a draft into review, once for the call's Idempotency-Key.
 //
 // The draft's status is authoring's and the review is ours, and no transaction holds both.
 // So the intent is kept first; then authoring is asked, which is what decides; then the
 // review, the audit row and the answer are committed. Wherever that breaks off, the same call
 // or the intent's own job goes on from there.
-func (s *Service) QueueForReview(ctx context.Context, in queueForReviewIn) (tool.Result, error) {
-	w, err := write.NewCall(ctx, queueForReview, s.c.Now())
+func (q *Queue) ForReview(ctx context.Context, in queueForReviewIn) (tool.Result, error) {
+	w, err := write.NewCall(ctx, queueForReview, q.c.Now())
 	if err != nil {
 		return tool.Result{}, err
 	}
 	key := w.Key
-	if earlier, found, err := s.c.Store.Answered(ctx, key); err != nil || found {
+	if earlier, found, err := q.store.Answered(ctx, key); err != nil || found {
 		return earlier, err
 	}
 	if err := in.check(); err != nil {
@@ -103,7 +100,7 @@ func (s *Service) QueueForReview(ctx context.Context, in queueForReviewIn) (tool
 	if !ok {
 		return tool.Result{}, noDraft(in.DraftID)
 	}
-	kept, found, err := s.c.Store.Intent(ctx, id)
+	kept, found, err := q.store.Intent(ctx, id)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -111,9 +108,10 @@ func (s *Service) QueueForReview(ctx context.Context, in queueForReviewIn) (tool
 		return tool.Result{}, write.Reused()
 	}
 	if !found || kept.Key != key {
-		intent := Intent{DraftID: id, QueuedAt: w.At, Actor: in.Actor, Note: in.Note, Key: key, Caller: w.Caller, InputHash: w.InputHash}
-		if kept, err = s.intend(ctx, intent); fault.Is(err, fault.Conflict) {
-			return s.ahead(ctx, id, key, err)
+		intent := reviewcontrol.Intent{DraftID: id, QueuedAt: w.At, Actor: in.Actor, Note: in.Note, Key: key, Caller: w.Caller,
+			InputHash: w.InputHash}
+		if kept, err = q.intend(ctx, intent); fault.Is(err, fault.Conflict) {
+			return q.ahead(ctx, id, key, err)
 		}
 		if fault.Is(err, fault.NotFound) {
 			return tool.Result{}, noDraft(in.DraftID)
@@ -122,7 +120,7 @@ func (s *Service) QueueForReview(ctx context.Context, in queueForReviewIn) (tool
 			return tool.Result{}, err
 		}
 	}
-	return s.complete(ctx, kept)
+	return q.end(ctx, kept)
 }
 
 // noDraft is E_NOT_FOUND for an agent.
@@ -132,42 +130,43 @@ func noDraft(id schema.IDText) error {
 }
 
 // intend judges the draft and keeps the intent to queue it.
-func (s *Service) intend(ctx context.Context, in Intent) (Intent, error) {
-	draft, err := s.c.Drafts.Draft(ctx, in.DraftID)
+func (q *Queue) intend(ctx context.Context, in reviewcontrol.Intent) (reviewcontrol.Intent, error) {
+	draft, err := q.c.Drafts.Draft(ctx, in.DraftID)
 	if err != nil {
-		return Intent{}, err
+		return reviewcontrol.Intent{}, err
 	}
-	if _, err := Next(draft.Status, Queue, Counts{}, false); err != nil {
-		return Intent{}, err
+	if _, err := reviewcontrol.Next(draft.Status, reviewcontrol.Queue, reviewcontrol.Counts{}, false); err != nil {
+		return reviewcontrol.Intent{}, err
 	}
-	targets, err := s.recipients(ctx, draft)
+	targets, err := q.recipients(ctx, draft)
 	if err != nil {
-		return Intent{}, err
+		return reviewcontrol.Intent{}, err
 	}
+	in.Warnings = triage.Repeats(len(targets), func(i int) (email, says string) { return targets[i].ToEmail, targets[i].Repeats })
 	in.TargetCount, in.Maker, in.Sender = len(targets), draft.Maker, mailer.Address{Name: draft.SenderName, Email: draft.SenderEmail}
-	return s.c.Store.Intend(ctx, in, targets)
+	return q.store.Intend(ctx, in, targets)
 }
 
 // ahead answers a call that found its draft taken. The same call, sent twice at once, may be
 // what took it: then both have one answer. An intent becomes an answer in one transaction,
 // so whoever looks for them in this order misses neither.
-func (s *Service) ahead(ctx context.Context, id ID, key write.Key, refused error) (tool.Result, error) {
-	kept, found, err := s.c.Store.Intent(ctx, id)
+func (q *Queue) ahead(ctx context.Context, id reviewcontrol.ID, key write.Key, refused error) (tool.Result, error) {
+	kept, found, err := q.store.Intent(ctx, id)
 	if err == nil && found && kept.Key == key {
-		return s.complete(ctx, kept)
+		return q.end(ctx, kept)
 	}
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if earlier, found, err := s.c.Store.Answered(ctx, key); err != nil || found {
+	if earlier, found, err := q.store.Answered(ctx, key); err != nil || found {
 		return earlier, err
 	}
 	return tool.Result{}, refused
 }
 
 // recipients are a draft's targets, none of which is on the suppression list, with their Mailings.
-func (s *Service) recipients(ctx context.Context, draft Draft) ([]Target, error) {
-	targets, err := s.c.Drafts.Recipients(ctx, draft.ID)
+func (q *Queue) recipients(ctx context.Context, draft reviewcontrol.Draft) ([]reviewcontrol.Target, error) {
+	targets, err := q.c.Drafts.Recipients(ctx, draft.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +183,7 @@ func (s *Service) recipients(ctx context.Context, draft Draft) ([]Target, error)
 		emails[i] = t.ToEmail
 		mailings[suppression.Key(t.ToEmail)]++
 	}
-	listed, err := s.c.Suppressions.Listed(ctx, emails)
+	listed, err := q.c.Suppressions.Listed(ctx, emails)
 	if err != nil {
 		return nil, err
 	}
@@ -203,53 +202,44 @@ func (s *Service) recipients(ctx context.Context, draft Draft) ([]Target, error)
 	return targets, nil
 }
 
-// complete brings an intent to its end: for its own caller, or, in the intent's job, for nobody
+// end brings an intent to its end: for its own caller, or, in the intent's job, for nobody
 // but review-control, which has the caller's word no more.
-func (s *Service) complete(ctx context.Context, in Intent) (tool.Result, error) {
-	wish := Transition{From: []Status{Drafted}, To: InReview, QueuedAt: &in.QueuedAt, Operation: in.operation()}
-	err := s.c.Drafts.Transition(ctx, in.DraftID, wish)
-	if isRefusal(err) {
-		if err := s.c.Store.Withdraw(ctx, in); err != nil {
+func (q *Queue) end(ctx context.Context, in reviewcontrol.Intent) (tool.Result, error) {
+	wish := reviewcontrol.Transition{From: []reviewcontrol.Status{reviewcontrol.Drafted}, To: reviewcontrol.InReview,
+		QueuedAt: &in.QueuedAt, Operation: operation(in)}
+	err := q.c.Drafts.Transition(ctx, in.DraftID, wish)
+	if reviewcontrol.IsRefusal(err) {
+		if err := q.store.Withdraw(ctx, in); err != nil {
 			return tool.Result{}, err
 		}
 	}
 	if err != nil {
 		return tool.Result{}, err
 	}
-	from := s.render(in.Sender, mailer.Address{}, Mail{}).From // as it is with every mail
+	from := q.service.Mailbox(in.Sender) // as it is with every mail
 	answer, err := write.Answer(ReviewQueued{
-		DraftID: in.DraftID.String(), ID: in.DraftID.String(), Status: InReview, QueuedAt: schema.Moment(in.QueuedAt),
-		TargetCount: in.TargetCount, ReviewURL: s.c.PublicURL + "/drafts/" + in.DraftID.String(), From: Mailbox(from),
+		DraftID: in.DraftID.String(), ID: in.DraftID.String(), Status: reviewcontrol.InReview, QueuedAt: schema.Moment(in.QueuedAt),
+		TargetCount: in.TargetCount, ReviewURL: q.c.PublicURL + "/drafts/" + in.DraftID.String(), From: Mailbox(from),
+		Warnings: in.Warnings,
 	}, in.TargetCount)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return s.c.Store.Enqueue(ctx, in, answer, audit.Entry{At: in.QueuedAt, Caller: in.Caller, Tool: queueForReview, Outcome: audit.OK,
-		Count: in.TargetCount, InputHash: in.InputHash, Took: max(s.now().Sub(in.QueuedAt), 0),
+	return q.store.Enqueue(ctx, in, answer, audit.Entry{At: in.QueuedAt, Caller: in.Caller, Tool: queueForReview, Outcome: audit.OK,
+		Count: in.TargetCount, InputHash: in.InputHash, Took: max(q.c.Now().Sub(in.QueuedAt), 0),
 		Detail: map[string]any{"draft_id": in.DraftID.String(), "targets": in.TargetCount, "actor": in.Actor, "note": in.Note}})
 }
 
-// CompleteQueue is the job of an intent: it ends what its call did not.
-func (s *Service) CompleteQueue(ctx context.Context, id ID) error {
-	in, found, err := s.c.Store.Intent(ctx, id)
+// Complete is the job of an intent: it ends what its call did not.
+func (q *Queue) Complete(ctx context.Context, id reviewcontrol.ID) error {
+	in, found, err := q.store.Intent(ctx, id)
 	if err != nil || !found {
 		return err
 	}
-	_, err = s.complete(ctx, in)
-	if isRefusal(err) {
-		s.c.Logger.InfoContext(ctx, "a draft was not queued after all", "draft_id", id, "error", err)
+	_, err = q.end(ctx, in)
+	if reviewcontrol.IsRefusal(err) {
+		q.c.Logger.InfoContext(ctx, "a draft was not queued after all", "draft_id", id, "error", err)
 		return nil // its caller was told, or will be
 	}
 	return err
-}
-
-// isRefusal tells that a neighbour or a rule said no, in contrast to a failure that may pass.
-func isRefusal(err error) bool {
-	switch f := fault.From(err); {
-	case err == nil, f.Retryable():
-		return false
-	default:
-		return f.Code == fault.Conflict || f.Code == fault.NotFound || f.Code == fault.Idempotency || f.Code == fault.Scope ||
-			f.Code == fault.Validation
-	}
 }

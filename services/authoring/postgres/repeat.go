@@ -1,0 +1,72 @@
+package postgres
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/postgres"
+	"hub.internal/services/authoring"
+	"hub.internal/services/authoring/repeat"
+)
+
+// earlierMails finds, for each target, an earlier mail, the gravest kind first and the newest of that: by text at any time, by address and
+// partner in the drafts that are about to leave or have left since $6; of drafts that were queued before $5. Each is a look into an
+// index. The planner is not to know how many targets there are, nor which drafts: it would read all targets that ever were.
+const earlierMails = `WITH recent AS MATERIALIZED (
+		SELECT coalesce(array_agg(id), '{}') AS ids, min(id) AS first FROM (
+			SELECT id, queued_at FROM authoring.drafts WHERE status IN ('in_review', 'approved')
+			UNION ALL
+			SELECT id, queued_at FROM authoring.drafts WHERE status = 'sent' AND coalesce(moved_at, queued_at) >= $6) x
+		WHERE $6::timestamptz IS NOT NULL AND id <> $4 AND ($5::timestamptz IS NULL OR queued_at < $5)
+	), found AS MATERIALIZED (
+		SELECT (a.place - 1)::int AS place, k.*
+		FROM unnest((SELECT $1::bigint[]), (SELECT $2::bigint[]), (SELECT $3::bigint[])) WITH ORDINALITY AS a (text, address, partner, place)
+		CROSS JOIN recent r
+		CROSS JOIN LATERAL (SELECT * FROM (
+			(SELECT 1 AS kind, t.draft_id AS draft, t.position FROM authoring.draft_targets t
+				WHERE t.text_hash = a.text AND t.draft_id <> $4
+					AND (SELECT d.status IN ('in_review', 'approved', 'sent', 'rejected') AND ($5::timestamptz IS NULL OR d.queued_at < $5)
+						FROM authoring.drafts d WHERE d.id = t.draft_id) ORDER BY t.draft_id DESC LIMIT 1)
+			UNION ALL
+			(SELECT 2, t.draft_id, t.position FROM authoring.draft_targets t
+				WHERE t.address_hash = a.address AND t.draft_id >= r.first AND t.draft_id + 0 = ANY (r.ids) ORDER BY t.draft_id DESC LIMIT 1)
+			UNION ALL
+			(SELECT 3, t.draft_id, t.position FROM authoring.draft_targets t
+				WHERE t.external_id = a.partner AND t.draft_id >= r.first AND t.draft_id + 0 = ANY (r.ids) ORDER BY t.draft_id DESC LIMIT 1)
+		) kinds LIMIT 1) k
+	)
+	SELECT f.*, d.status, coalesce(d.moved_at, d.queued_at) AS at FROM found f JOIN authoring.drafts d ON d.id = f.draft`
+
+// Earlier returns the gravest earlier mail to each target that has any, by the target's place.
+func (s *Store) Earlier(ctx context.Context, but authoring.ID, before, since *time.Time, targets []repeat.Target) (
+	map[int]repeat.Mail, error) {
+	texts, addresses, partners := make([]*int64, len(targets)), make([]int64, len(targets)), make([]int64, len(targets))
+	for i, t := range targets {
+		texts[i], addresses[i], partners[i] = t.Text, repeat.Address(t.Email), t.Partner
+	}
+	mails, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[repeat.Mail], earlierMails, texts, addresses, partners, int64(but),
+		before, since)
+	if err != nil || len(mails) == 0 {
+		return nil, explain(err)
+	}
+	drafts := make([]authoring.ID, len(mails))
+	for i, m := range mails {
+		drafts[i] = authoring.ID(m.Draft)
+	}
+	slices.Sort(drafts)
+	told, err := s.Rejected(ctx, slices.Compact(drafts))
+	if err != nil {
+		return nil, err
+	}
+	reasons := map[int64]map[int]string{}
+	for draft, list := range told {
+		reasons[int64(draft)] = map[int]string{}
+		for _, t := range list {
+			reasons[int64(draft)][t.Index] = t.Reason
+		}
+	}
+	return repeat.Gravest(mails, reasons), nil
+}

@@ -30,14 +30,14 @@ func (k *Keys) Equal(ctx context.Context, key Key, what string) (*tool.Warning, 
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
+	if err != nil {
+		return nil, postgres.Explain(err, k.options.Service)
+	}
 	var answer struct {
 		ID string `json:"id"`
 	}
-	if err == nil {
-		err = json.Unmarshal(data, &answer)
-	}
-	if err != nil {
-		return nil, postgres.Explain(err, k.options.Service)
+	if json.Unmarshal(data, &answer) != nil || answer.ID == "" { // an earlier release has answered otherwise
+		return nil, nil
 	}
 	return &tool.Warning{Rule: what + ".equal", Message: fmt.Sprintf("%s %s was made by the same call %s ago: use that one where a second is "+
 		"not meant", what, answer.ID, ago(time.Duration(seconds*float64(time.Second))))}, nil

@@ -14,7 +14,8 @@ import (
 
 // earlierMails finds, for each target, an earlier mail, the gravest kind first and the newest of that: by text at any time, by address and
 // partner in the drafts that are about to leave or have left since $6; of drafts that were queued before $5. Each is a look into an
-// index. The planner is not to know how many targets there are, nor which drafts: it would read all targets that ever were.
+// index, at its newest 20 entries: whoever saves a draft again and again makes nobody wait. The planner is not to know how many targets
+// there are, nor which drafts: it would read all targets that ever were.
 const earlierMails = `WITH recent AS MATERIALIZED (
 		SELECT coalesce(array_agg(id), '{}') AS ids, min(id) AS first FROM (
 			SELECT id, queued_at FROM authoring.drafts WHERE status IN ('in_review', 'approved')
@@ -26,16 +27,18 @@ const earlierMails = `WITH recent AS MATERIALIZED (
 		FROM unnest((SELECT $1::bigint[]), (SELECT $2::bigint[]), (SELECT $3::bigint[])) WITH ORDINALITY AS a (text, address, partner, place)
 		CROSS JOIN recent r
 		CROSS JOIN LATERAL (SELECT * FROM (
-			(SELECT 1 AS kind, t.draft_id AS draft, t.position FROM authoring.draft_targets t
-				WHERE t.text_hash = a.text AND t.draft_id <> $4
-					AND (SELECT d.status IN ('in_review', 'approved', 'sent', 'rejected') AND ($5::timestamptz IS NULL OR d.queued_at < $5)
-						FROM authoring.drafts d WHERE d.id = t.draft_id) ORDER BY t.draft_id DESC LIMIT 1)
+			(SELECT 1 AS kind, t.draft_id AS draft, t.position FROM (SELECT draft_id, position FROM authoring.draft_targets
+					WHERE text_hash = a.text AND draft_id <> $4 ORDER BY draft_id DESC LIMIT 20) t
+				WHERE (SELECT d.status IN ('in_review', 'approved', 'sent', 'rejected') AND ($5::timestamptz IS NULL OR d.queued_at < $5)
+					FROM authoring.drafts d WHERE d.id = t.draft_id) ORDER BY t.draft_id DESC LIMIT 1)
 			UNION ALL
-			(SELECT 2, t.draft_id, t.position FROM authoring.draft_targets t
-				WHERE t.address_hash = a.address AND t.draft_id >= r.first AND t.draft_id + 0 = ANY (r.ids) ORDER BY t.draft_id DESC LIMIT 1)
+			(SELECT 2, t.draft_id, t.position FROM (SELECT draft_id, position FROM authoring.draft_targets
+					WHERE address_hash = a.address AND draft_id >= r.first ORDER BY draft_id DESC LIMIT 20) t
+				WHERE t.draft_id = ANY (r.ids) ORDER BY t.draft_id DESC LIMIT 1)
 			UNION ALL
-			(SELECT 3, t.draft_id, t.position FROM authoring.draft_targets t
-				WHERE t.external_id = a.partner AND t.draft_id >= r.first AND t.draft_id + 0 = ANY (r.ids) ORDER BY t.draft_id DESC LIMIT 1)
+			(SELECT 3, t.draft_id, t.position FROM (SELECT draft_id, position FROM authoring.draft_targets
+					WHERE external_id = a.partner AND draft_id >= r.first ORDER BY draft_id DESC LIMIT 20) t
+				WHERE t.draft_id = ANY (r.ids) ORDER BY t.draft_id DESC LIMIT 1)
 		) kinds LIMIT 1) k
 	)
 	SELECT f.*, d.status, coalesce(d.moved_at, d.queued_at) AS at FROM found f JOIN authoring.drafts d ON d.id = f.draft`

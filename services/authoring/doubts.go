@@ -115,7 +115,10 @@ func (s *Service) strangers(ctx context.Context, segment Segment, targets DraftT
 			}
 			contexts.Add(i, "%s %.60q%s, not %.60q of partner %d", x.Name, x.Value, of, x.Own, r.PartnerID)
 		}
-		if slip.Unlike(r.Name, objections[i].Names) && !slip.IsOneOf(r.Name, known.Names(r.PartnerID)) {
+		if !slip.Unlike(r.Name, objections[i].Names) {
+			continue
+		}
+		if called, all := known.Names(r.PartnerID); all && !slip.IsOneOf(r.Name, called) {
 			d[i] = append(d[i], doubtName)
 			names.Add(i, "%.60q, in the source %.60q", r.Name, objections[i].Names[0])
 		}

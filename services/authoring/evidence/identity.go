@@ -87,30 +87,46 @@ func folded(name string) string {
 	}, legal.Replace(strings.ToLower(name)))
 }
 
-// Known is what the rows of a segment say of partners.
-type Known map[int64]map[string]map[string]string
+// mostCompared is how many values are compared with another one by their parts. A partner may have thousands of campaigns, and a
+// draft thousands of targets of that partner.
+const mostCompared = 50
+
+// Known is what the rows of a segment say of partners: by partner and fact.
+type Known map[int64]map[string]*values
+
+// values are those of a fact, by their folded form; least is the first of them in the order of texts.
+type values struct {
+	all   map[string]string
+	least string
+}
 
 // Add notices what a row says of its partner.
 func (k Known) Add(partner int64, row []byte) {
 	for _, f := range Facts(row) {
 		if k[partner] == nil {
-			k[partner] = map[string]map[string]string{}
+			k[partner] = map[string]*values{}
 		}
-		if k[partner][f.Of] == nil {
-			k[partner][f.Of] = map[string]string{}
+		v := k[partner][f.Of]
+		if v == nil {
+			v = &values{map[string]string{}, f.Value}
+			k[partner][f.Of] = v
 		}
-		k[partner][f.Of][folded(f.Value)] = f.Value
+		v.all[folded(f.Value)], v.least = f.Value, min(v.least, f.Value)
 	}
 }
 
-// Names are all names that the rows have of a partner.
-func (k Known) Names(partner int64) (list []string) {
-	for of, values := range k[partner] {
-		if !(Fact{Of: of}).IsID() {
-			list = slices.AppendSeq(list, maps.Values(values))
+// Names are all names that the rows have of a partner; false when they are too many to be compared.
+func (k Known) Names(partner int64) (list []string, all bool) {
+	for of, v := range k[partner] {
+		if (Fact{Of: of}).IsID() {
+			continue
 		}
+		if len(list)+len(v.all) > mostCompared {
+			return nil, false
+		}
+		list = slices.AppendSeq(list, maps.Values(v.all))
 	}
-	return list
+	return list, true
 }
 
 // Owners says which partners a fact is of, by a fact and its folded value.
@@ -120,8 +136,8 @@ type Owners map[[2]string]int64
 func (k Known) Owners() Owners {
 	o := Owners{}
 	for partner, all := range k {
-		for of, values := range all {
-			for value := range values {
+		for of, v := range all {
+			for value := range v.all {
 				o[[2]string{of, value}] = partner
 			}
 		}
@@ -138,7 +154,8 @@ type Stray struct {
 }
 
 // Stray returns the first of a context's facts that is of somebody else than a partner: an id that none of its rows has, or a name
-// that only the rows of another partner have. Facts of which its own rows say nothing are nobody's.
+// that only the rows of another partner have. Facts of which its own rows say nothing are nobody's, and so are names of which they have
+// too many to be compared.
 func (k Known) Stray(partner int64, list []Fact, owners Owners) *Stray {
 	digits := strconv.FormatInt(partner, 10)
 	for _, f := range list {
@@ -150,22 +167,28 @@ func (k Known) Stray(partner int64, list []Fact, owners Owners) *Stray {
 			continue
 		}
 		own := k[partner][f.Of]
-		if len(own) == 0 || alikeAny(value, own) {
+		if own == nil || own.has(value, f.IsID()) {
 			continue
 		}
 		owner := owners[[2]string{f.Of, value}]
 		if owner == partner || owner == 0 && !f.IsID() {
 			continue
 		}
-		return &Stray{f, slices.Min(slices.Collect(maps.Values(own))), owner}
+		return &Stray{f, own.least, owner}
 	}
 	return nil
 }
 
-// alikeAny tells that a folded value is one of those, or a part of one or the other way round.
-func alikeAny(value string, own map[string]string) bool {
-	for key := range own {
-		if key == value || strings.Trim(value, "0123456789") != "" && (strings.Contains(key, value) || strings.Contains(value, key)) {
+// has tells that a folded value is one of those, or that a name is a part of one or the other way round, or may be.
+func (v values) has(value string, isID bool) bool {
+	if _, is := v.all[value]; is || isID {
+		return is
+	}
+	if len(v.all) > mostCompared {
+		return true
+	}
+	for key := range v.all {
+		if strings.Trim(value, "0123456789") != "" && (strings.Contains(key, value) || strings.Contains(value, key)) {
 			return true
 		}
 	}

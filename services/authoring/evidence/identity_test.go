@@ -51,3 +51,28 @@ func TestStray(t *testing.T) {
 		t.Error(list)
 	}
 }
+
+// TestManyRowsOfOnePartner: names of which a partner has too many are not compared by their parts, and ids are, however many.
+func TestManyRowsOfOnePartner(t *testing.T) {
+	t.Parallel()
+	known := evidence.Known{}
+	for i := range 1000 {
+		known.Add(7, fmt.Appendf(nil, `{"campaign_id":%d,"name":"campaign %d","partner_id":7}`, 1000+i, i))
+	}
+	known.Add(9, []byte(`{"campaign_id":1,"name":"another","partner_id":9}`))
+	if list, all := known.Names(7); list != nil || all {
+		t.Errorf("%d names", len(list))
+	}
+	owners := known.Owners()
+	for context, want := range map[string]string{
+		`{"campaign_id":1500}`: "", `{"campaign":"campaign 7"}`: "", `{"campaign":"another"}`: "", `{"campaign_id":1}`: "1 9 1000",
+	} {
+		got := ""
+		if x := known.Stray(7, evidence.Facts([]byte(context)), owners); x != nil {
+			got = fmt.Sprint(x.Value, " ", x.Owner, " ", x.Own)
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", context, got, want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 )
 
@@ -21,12 +22,12 @@ const equalFor = 24 * time.Hour
 // newest such answer has. It is nil when there is none; E_DB when the store cannot be reached. What runs at the same moment is not seen.
 func (k *Keys) Equal(ctx context.Context, key Key, what string) (*tool.Warning, error) {
 	var data []byte
-	var seconds float64
-	err := k.pool.QueryRow(ctx, `SELECT data, extract(epoch FROM now() - created_at)::float8 FROM `+k.table+`
+	var at time.Time
+	err := k.pool.QueryRow(ctx, `SELECT data, created_at FROM `+k.table+`
 			WHERE fingerprint = $1 AND created_at > now() - make_interval(secs => $2) AND credential_id = $3 AND tool = $4
 			AND state = 'done' AND (key <> $5 OR $6 > 0 AND created_at < now() - make_interval(secs => $6))
 			ORDER BY created_at DESC LIMIT 1`, key.Fingerprint[:], equalFor.Seconds(), key.Principal, key.Operation, key.Key, key.holds()).
-		Scan(&data, &seconds)
+		Scan(&data, &at)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
@@ -36,21 +37,10 @@ func (k *Keys) Equal(ctx context.Context, key Key, what string) (*tool.Warning, 
 	var answer struct {
 		ID string `json:"id"`
 	}
-	if json.Unmarshal(data, &answer) != nil || answer.ID == "" { // an earlier release has answered otherwise
+	_ = json.Unmarshal(data, &answer) // an earlier release may have answered otherwise
+	if answer.ID == "" {
 		return nil, nil
 	}
-	return &tool.Warning{Rule: what + ".equal", Message: fmt.Sprintf("%s %s was made by the same call %s ago: use that one where a second is "+
-		"not meant", what, answer.ID, ago(time.Duration(seconds*float64(time.Second))))}, nil
-}
-
-// ago is an age in its largest unit.
-func ago(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%d s", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	default:
-		return fmt.Sprintf("%d h", int(d.Hours()))
-	}
+	return &tool.Warning{Rule: what + ".equal", Message: fmt.Sprintf("%s %s was made by the same call at %s: use that one where a second is "+
+		"not meant", what, answer.ID, schema.Moment(at))}, nil
 }

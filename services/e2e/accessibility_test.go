@@ -171,7 +171,7 @@ func TestAccessibility(t *testing.T) {
 				p.Sees("5 mails are approved.")
 				p.Button("Approve").Click()
 			}
-			p.Sees("That ends the review.")
+			p.SeesEnd("")
 		}
 		p.Open("/drafts/" + rejected)
 		p.Button("Reject").Click()

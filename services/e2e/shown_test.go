@@ -322,6 +322,6 @@ func TestShownMeansShown(t *testing.T) {
 			t.Errorf("%v are taken for shown, and the first two are rejected", got)
 		}
 		p.role("you have read", false, "button").Click()
-		p.Sees("That ends the review. 1 mail is on its way.")
+		p.SeesEnd("1 mail is on its way.")
 	})
 }

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"strings"
 )
 
 // Target is the mail at a place of the list: the one on the page, once its row was clicked where another one was
@@ -76,6 +77,17 @@ func (p *page) LookThrough() {
 		p.eventually(p.at()+" was shown", func() bool { p.read(); return p.isShown() })
 	}
 	p.Settle()
+}
+
+// SeesEnd waits until the page says that the last decision has ended the review, and what became of it. On a busy
+// machine the mails have left before anybody reads that, and the page says so instead.
+func (p *page) SeesEnd(outcome string) {
+	p.t.Helper()
+	p.eventually("the review has ended", func() bool {
+		text := p.Text()
+		return strings.Contains(text, strings.TrimSpace("That ends the review. "+outcome)) ||
+			strings.Contains(text, "The review and the sending are over")
+	})
 }
 
 // read scrolls through the mail on the page, down and, as it came, to its top again.

@@ -17,7 +17,7 @@ ALONE     := -exec "env GOWORK=off"
 export RAPID_CHECKS ?= 40
 
 .DEFAULT_GOAL := help
-.PHONY: help up down reset status logs doctor servers browser test test-all check bench fuzz tidy catalog image sbom release consul
+.PHONY: help up down reset status logs doctor servers browser test retest test-all check bench fuzz tidy catalog image sbom release consul
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ test: browser ## Run every test, with the race detector (SERVERS=all query's tes
 		HUB_TEST_SOURCE=$$server go test $(TESTFLAGS) $(ALONE) -count=1 ./services/query ./services/query/mysql || status=1; \
 	done; fi; \
 	exit $$status
+
+retest: ## Run some tests alone, one after the other (TESTS="TestReview|TestFlood" PACKAGES="./services/e2e")
+	@go test $(TESTFLAGS) $(ALONE) -count=1 -p 1 -parallel 1 -run '^($(TESTS))$$' $(PACKAGES)
 
 test-all: export HUB_TEST_ALL = 1
 test-all: export RAPID_CHECKS = 200

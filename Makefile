@@ -8,7 +8,7 @@ CONSUL   := $(TOOLS)/consul-1.14.11
 STACK    := CGO_ENABLED=0 go run ./scripts/stack
 # Three test binaries at once: each starts servers of its own, and waits for them.
 # The time-out only ends a hang. What go test would vet, make check vets.
-TESTFLAGS ?= -race -vet=off -timeout 75m -p 3
+TESTFLAGS ?= -race -vet=off -timeout 110m -p 3
 # A test runs as in a release, which knows no workspace. It is compiled in the workspace, all modules at once: a test of
 # scripts/release holds what each module is made of there to what it is made of alone. No result is one of the test cache then, which
 # does not see that a file of another module has changed.

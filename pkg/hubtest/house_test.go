@@ -156,6 +156,7 @@ var floors = map[string][][]string{
 		{"reference", "cache"},
 		{"catalog"},
 		{"edge"},
+		{"lease"},
 		{"rest", "v1", "mcp", "console", "redis"},
 		{""},
 		{"cmd/gateway"},

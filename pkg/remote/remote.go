@@ -33,6 +33,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/quota"
+	"hub.internal/pkg/remote/direct"
 	"hub.internal/pkg/tool"
 )
 
@@ -75,7 +76,7 @@ type Client struct {
 	following  sync.Mutex // held while a probe starts, and while stop ends them all
 	stop       context.CancelFunc
 	probes     sync.WaitGroup
-	transport  *http.Transport
+	transport  *direct.Transport
 	calls      *quota.Quota // in flight
 	budget     *budget
 	stall      time.Duration
@@ -125,7 +126,7 @@ func New(o Options) *Client {
 		service: o.Service, stall: o.Stall, keys: o.Keys, calls: quota.New(int64(o.Concurrency)), budget: newBudget(),
 		tracer: otel.Tracer("hub.internal/pkg/remote"),
 		// net/http keeps two idle connections a host by default, which costs a handshake for almost every concurrent call.
-		transport: &http.Transport{
+		transport: &direct.Transport{Large: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: o.Patience, KeepAlive: 15 * time.Second}).DialContext,
 			MaxIdleConns:        o.Concurrency,
 			MaxIdleConnsPerHost: o.Concurrency,
@@ -133,7 +134,7 @@ func New(o Options) *Client {
 			DisableCompression:  true,
 			ReadBufferSize:      32 << 10,
 			WriteBufferSize:     32 << 10,
-		},
+		}},
 	}
 	c.metrics = newMetrics(o.Service, c.calls)
 	following, stop := context.WithCancel(context.Background())

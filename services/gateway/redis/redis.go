@@ -1,5 +1,5 @@
 // Package redis is what the gateway uses Redis for: rate limits that all replicas
-// share, and notices of changed API keys. Neither is needed for a right answer: see
+// share (package lease), and notices of changed API keys. Neither is needed for a right answer: see
 // edge.Fallback and edge.KeyCache.
 //
 // In a cluster all buckets of a call have to be in one place, since one script reads and writes them together: their names
@@ -21,6 +21,7 @@ import (
 	"hub.internal/pkg/redis"
 	"hub.internal/pkg/telemetry"
 	"hub.internal/services/gateway/edge"
+	"hub.internal/services/gateway/lease"
 )
 
 const (
@@ -55,7 +56,7 @@ type Redis struct {
 	forget func() // ends the pool's gauges
 }
 
-var _ edge.Shared = (*Redis)(nil)
+var _ lease.Store = (*Redis)(nil)
 
 // Open prepares a client; it connects when it is first used. The URL is as redis.Open takes it, and so is the error.
 func Open(url string) (*Redis, error) { return open(url, budget) }
@@ -92,7 +93,7 @@ var probe = []edge.Bucket{{Name: "rl:{probe}", Rate: edge.Rate{PerMinute: 6000, 
 // Ping tells whether Redis decides: whether this client may run the script and write a bucket. Of a cluster, whether
 // every part of it is there, too, for each holds some of the limits.
 func (r *Redis) Ping(ctx context.Context) error {
-	_, err := r.decide(ctx, probe)
+	_, err := r.decide(ctx, probe, lease.Ask{Calls: 1})
 	c, isCluster := r.client.(*goredis.ClusterClient)
 	if !isCluster {
 		return err
@@ -110,43 +111,54 @@ func (r *Redis) Ping(ctx context.Context) error {
 	})
 }
 
-// Take charges all buckets of a call in one round trip, by Redis' own clock.
-func (r *Redis) Take(ctx context.Context, buckets []edge.Bucket) (_ edge.Decision, err error) {
+// Charge implements lease.Store, in one round trip and by Redis' own clock.
+func (r *Redis) Charge(ctx context.Context, buckets []edge.Bucket, ask lease.Ask) (_ lease.Answer, err error) {
 	defer func(start time.Time) { r.calls.Done(ctx, "limit", start, outcome(err)) }(time.Now())
 	ctx, cancel := context.WithTimeout(ctx, r.budget)
 	defer cancel()
-	values, err := r.decide(ctx, buckets)
+	answer, err := r.decide(ctx, buckets, ask)
 	// A server that refuses a call may do so for its buckets or for everybody's: a bucket of nobody's tells which.
 	var said goredis.Error
 	if errors.As(err, &said) && r.Ping(ctx) == nil {
-		return edge.Decision{}, fmt.Errorf("%w: %w", edge.ErrUndecided, err)
+		return answer, fmt.Errorf("%w: %w", edge.ErrUndecided, err)
 	}
 	if err != nil {
-		return edge.Decision{}, fmt.Errorf("rate limit script: %w", err)
+		return answer, fmt.Errorf("rate limit script: %w", err)
 	}
-	var d edge.Decision
-	if refused := values[0]; refused > 0 {
-		d.Refused = buckets[refused-1].Scope
-		d.RetryAfter = time.Duration(values[1]) * time.Microsecond
-	}
-	for i, b := range buckets {
-		d.States = append(d.States, edge.StateOf(b, time.Duration(values[i+2])*time.Microsecond))
-	}
-	return d, nil
+	return answer, nil
 }
 
-// decide runs the script: the place of the bucket that refuses, the time to wait, and how far ahead each bucket is.
-func (r *Redis) decide(ctx context.Context, buckets []edge.Bucket) ([]int64, error) {
-	keys, args := make([]string, len(buckets)), make([]any, 0, 2*len(buckets))
+// decide runs the script.
+func (r *Redis) decide(ctx context.Context, buckets []edge.Bucket, ask lease.Ask) (answer lease.Answer, err error) {
+	back := lease.Back{}
+	if ask.Back != nil {
+		back = *ask.Back
+	}
+	keys := make([]string, len(buckets))
+	args := append(make([]any, 0, 5+4*len(buckets)), ask.Calls, ask.Share, lease.Longest.Microseconds(), back.Unused, back.Until)
 	for i, b := range buckets {
 		keys[i] = b.Key()
 		args = append(args, b.Interval().Microseconds(), b.Tolerance().Microseconds())
+		if ask.Back != nil {
+			args = append(args, back.Tats[i], back.Early[i].Microseconds())
+		} else {
+			args = append(args, "", 0)
+		}
 	}
 	values, err := r.script.Run(ctx, r.client, keys, args...).Int64Slice()
-	if err == nil && len(values) != len(buckets)+2 {
+	if err == nil && len(values) != 6+2*len(buckets) {
 		err = fmt.Errorf("%d values for %d buckets", len(values), len(buckets))
 	}
-	return values, err
+	if err != nil {
+		return answer, err
+	}
+	micro := func(v int64) time.Duration { return time.Duration(v) * time.Microsecond }
+	answer = lease.Answer{Calls: int(values[0]), Share: int(values[1]), Refused: int(values[2]) - 1, Wait: micro(values[3]),
+		Hold: micro(values[4]), Now: values[5], Tats: values[6 : 6+len(buckets)]}
+	for _, ahead := range values[6+len(buckets):] {
+		answer.Before = append(answer.Before, micro(ahead))
+	}
+	return answer, nil
 }
 
 // outcome is ok, "late" for what the budget was too short for, or "failed".

@@ -13,6 +13,7 @@ import (
 	"hub.internal/services/gateway/catalog"
 	"hub.internal/services/gateway/console"
 	"hub.internal/services/gateway/edge"
+	"hub.internal/services/gateway/lease"
 	"hub.internal/services/gateway/mcp"
 	"hub.internal/services/gateway/redis"
 )
@@ -28,7 +29,8 @@ func build(h *service.Host, s settings) error {
 		return err
 	}
 	clients := newClients(h, s, manifests)
-	limiter := edge.NewFallback(shared, edge.NewMemory(time.Now), func(down bool, err error) {
+	leases := lease.New(shared, time.Now)
+	limiter := edge.NewFallback(leases, edge.NewMemory(time.Now), func(down bool, err error) {
 		h.Logger().Warn("shared rate limits", "down", down, "error", err)
 	})
 	keys := edge.NewKeyCache(edge.AskAuth(clients.Client("auth")), time.Now)
@@ -44,6 +46,7 @@ func build(h *service.Host, s settings) error {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	h.Go("rate limits", limiter.Run)
+	h.Go("shares of rate limits", leases.Run)
 	h.Go("refused calls", refused.Run)
 	h.Go("key notices", func(ctx context.Context) error { return shared.Subscribe(ctx, h.Logger(), keys) })
 	h.Go("menus", menus.Follow)

@@ -63,10 +63,15 @@ func Sequences(t testing.TB, adminDSN string, upTo ...int) {
 	defer db.Close()
 	const digit = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 " +
 		"UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)"
-	const number = "a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d"
 	for _, n := range upTo {
-		if _, err := db.ExecContext(t.Context(), fmt.Sprintf("CREATE VIEW seq_1_to_%d AS SELECT 1 + %[2]s AS seq FROM %[3]s a, %[3]s b, "+
-			"%[3]s c, %[3]s e, %[3]s f WHERE %[2]s < %[1]d", n, number, digit)); err != nil {
+		// No more digits than the number has: two views in one statement are multiplied.
+		number, from := "d0.d", digit+" d0"
+		for i, power := 1, 10; power < n; i, power = i+1, power*10 {
+			number += fmt.Sprintf(" + %d * d%d.d", power, i)
+			from += fmt.Sprintf(", %s d%d", digit, i)
+		}
+		if _, err := db.ExecContext(t.Context(), fmt.Sprintf("CREATE VIEW seq_1_to_%d AS SELECT 1 + %[2]s AS seq FROM %[3]s WHERE %[2]s < %[1]d",
+			n, number, from)); err != nil {
 			t.Fatal(err)
 		}
 	}

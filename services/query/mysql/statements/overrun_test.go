@@ -127,7 +127,7 @@ func TestTurnIsHeldWhileNobodyCanTell(t *testing.T) {
 	unstoppable := hubtest.Unstoppable(t, 2*time.Second)
 	f := newFixture(t, ReaderOptions{Timeout: 300 * time.Millisecond})
 	f.value(t, "SELECT 1")
-	admin, err := hubtest.MariaDB(t).Admin()
+	admin, err := hubtest.SourceServer(t).Admin()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ type fixture struct {
 
 func newFixture(t testing.TB, o ReaderOptions) *fixture {
 	t.Helper()
-	return newFixtureOn(t, &hubtest.MariaDB(t).SourceServer, o)
+	return newFixtureOn(t, hubtest.SourceServer(t), o)
 }
 
 func newFixtureOn(t testing.TB, on *localserver.SourceServer, o ReaderOptions) *fixture {
@@ -449,7 +449,7 @@ func TestReadOnlyLayers(t *testing.T) {
 	f.exec(t, "CREATE TABLE w (a INT)", "CREATE SEQUENCE sq")
 	// An account that may write, to see the session and the transaction hold alone: it gets its rights after it was proven.
 	f.reader.ordinary.db.Close()
-	admin, err := hubtest.MariaDB(t).Admin()
+	admin, err := hubtest.SourceServer(t).Admin()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -466,7 +466,7 @@ func TestReadOnlyLayers(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() {
-		m, _ := hubtest.MariaDB(t).Admin()
+		m, _ := hubtest.SourceServer(t).Admin()
 		defer m.Close()
 		m.Exec("DROP USER " + name)
 	})

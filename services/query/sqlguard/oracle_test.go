@@ -453,7 +453,7 @@ func (o *oracle) serverState(t *testing.T, c conn) map[string]string {
 func sessionState(t *testing.T, c conn) map[string]string {
 	t.Helper()
 	// They report the last statement or the clock.
-	volatile := []string{"error_count", "warning_count", "timestamp", "rand_seed1", "rand_seed2"}
+	volatile := []string{"error_count", "warning_count", "timestamp", "rand_seed1", "rand_seed2", "{statement_id true}"}
 	state := map[string]string{}
 	for _, q := range append([]string{"SELECT @@" + here.timeLimit + ", @@sql_select_limit", "SELECT " + userVariables(t)}, here.session...) {
 		rows, err := c.run(t.Context(), q)

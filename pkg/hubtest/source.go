@@ -141,6 +141,58 @@ func NewSourceServers(t *testing.T, config string, test func(t *testing.T, s *lo
 	}, test)
 }
 
+// CopiedServers runs a test on two servers that copy one another, whose numbers are 1 and 2, and which the test may stop, kill and
+// pause: two of the system's MariaDB, and two of MySQL. The names of the subtests are those of SourceServers.
+func CopiedServers(t *testing.T, test func(t *testing.T, a, b *localserver.SourceServer)) {
+	t.Helper()
+	var b *localserver.SourceServer
+	onEach(t, []kind{
+		{nil, func(t testing.TB) *localserver.SourceServer {
+			one, two := CopiedMariaDB(t)
+			b = &two.SourceServer
+			return &one.SourceServer
+		}},
+		{&localserver.SideBySideMySQL, func(t testing.TB) *localserver.SourceServer {
+			var a *localserver.SourceServer
+			a, b = copiedMySQL(t)
+			return a
+		}},
+	}, func(t *testing.T, a *localserver.SourceServer) { test(t, a, b) })
+}
+
+// copiedMySQL is CopiedMariaDB with MySQL.
+func copiedMySQL(t testing.TB) (a, b *localserver.SourceServer) {
+	t.Helper()
+	numbered := func(id int) *localserver.SourceServer {
+		return startOwn(t, "mysql", func(ctx context.Context, o localserver.Options) (*localserver.SourceServer, error) {
+			o.Config = fmt.Sprintf("server_id = %d\nlog_bin = binlog\ngtid_mode = on\nenforce_gtid_consistency = on\nreplica_net_timeout = 4\n", id)
+			return localserver.StartMySQL(ctx, o)
+		})
+	}
+	run := func(on *localserver.SourceServer, statements ...string) {
+		db, err := on.Admin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		for _, q := range statements {
+			if _, err := db.ExecContext(t.Context(), q); err != nil {
+				t.Fatalf("%s: %v", q, err)
+			}
+		}
+	}
+	a, b = numbered(1), numbered(2)
+	const user, password = "copier", "copied-on-this-machine"
+	run(a, "CREATE USER "+user+" IDENTIFIED BY '"+password+"'", "GRANT REPLICATION SLAVE ON *.* TO "+user)
+	follow := func(from *localserver.SourceServer) string {
+		return fmt.Sprintf("CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = %d, SOURCE_USER = '%s', "+
+			"SOURCE_PASSWORD = '%s', SOURCE_CONNECT_RETRY = 1, SOURCE_RETRY_COUNT = 86400, SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1", from.Port(), user, password)
+	}
+	run(b, follow(a), "START REPLICA")
+	run(a, follow(b), "START REPLICA")
+	return a, b
+}
+
 // kind is a kind of server that a source database is known to lie on, beside the system or the system's own.
 type kind struct {
 	beside *localserver.SideBySide

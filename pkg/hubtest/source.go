@@ -49,7 +49,7 @@ func SourceServer(t testing.TB) *localserver.SourceServer {
 // SourceIsMySQL tells that SourceServer is MySQL, not MariaDB.
 func SourceIsMySQL() bool { return os.Getenv(sourceVariable) == "mysql" }
 
-// Sequences makes tables seq_1_to_n in a source database, with the numbers from 1 to n, at most 100,000, in the column seq: MariaDB has
+// Sequences makes tables seq_1_to_n in a source database, with the numbers from 1 to n in the column seq: MariaDB has
 // them by itself, MySQL gets views.
 func Sequences(t testing.TB, adminDSN string, upTo ...int) {
 	t.Helper()

@@ -25,7 +25,9 @@ func limitTarget(s *stack, on source) target {
 func straightforwardTarget(s *stack) target {
 	t := limitTarget(s, s.sources[0])
 	t.name = "straightforward"
-	t.open = func(w *workload) (session, error) { return openLimit(s.readerDSN(s.sources[0]), w, []string{w.straightforward}) }
+	t.open = func(w *workload) (session, error) {
+		return openLimit(s.readerDSN(s.sources[0]), w, []string{w.straightforward})
+	}
 	return t
 }
 

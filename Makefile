@@ -54,7 +54,7 @@ test: browser ## Run every test, with the race detector (SERVERS=all query's tes
 	go test $(TESTFLAGS) $(ALONE) $(patsubst %,./%/...,$(filter-out services/e2e,$(MODULES))) || status=1; \
 	wait $$suite || status=1; \
 	if [ "$(SERVERS)" = all ]; then for server in mysql mariadb-next; do \
-		HUB_TEST_SOURCE=$$server go test $(TESTFLAGS) $(ALONE) -count=1 ./services/query ./services/query/mysql || status=1; \
+		HUB_TEST_SOURCE=$$server go test $(TESTFLAGS) $(ALONE) -count=1 ./services/query/... || status=1; \
 	done; fi; \
 	exit $$status
 
@@ -77,8 +77,8 @@ check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the
 	go run ./scripts/catalog -check
 	go run ./scripts/release licences
 
-bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with Node, its peers; the console's pages; the audit log at five million rows; a thousand webhooks in two seconds
-	go run ./scripts/bench
+bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with Node, its peers (SOURCE=mysql MySQL beside MariaDB); the console's pages; the audit log at five million rows; a thousand webhooks in two seconds
+	go run ./scripts/bench --mysql=$(if $(filter mysql,$(SOURCE)),true,false)
 	go test -run '^$$' -bench AuditLog -benchtime 1x -timeout 30m ./services/admin/postgres -args -audit.report=audit.md
 	go test -run '^$$' -bench Webhooks -benchtime 1x ./services/payments
 

@@ -49,7 +49,7 @@ func SourceServer(t testing.TB) *localserver.SourceServer {
 // SourceIsMySQL tells that SourceServer is MySQL, not MariaDB.
 func SourceIsMySQL() bool { return os.Getenv(sourceVariable) == "mysql" }
 
-// Sequences makes tables seq_1_to_n in a source database, with the numbers from 1 to n, at most 100,000, in the column seq: MariaDB has
+// Sequences makes tables seq_1_to_n in a source database, with the numbers from 1 to n in the column seq: MariaDB has
 // them by itself, MySQL gets views.
 func Sequences(t testing.TB, adminDSN string, upTo ...int) {
 	t.Helper()
@@ -63,10 +63,15 @@ func Sequences(t testing.TB, adminDSN string, upTo ...int) {
 	defer db.Close()
 	const digit = "(SELECT 0 AS d UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 UNION ALL SELECT 5 " +
 		"UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)"
-	const number = "a.d + 10 * b.d + 100 * c.d + 1000 * e.d + 10000 * f.d"
 	for _, n := range upTo {
-		if _, err := db.ExecContext(t.Context(), fmt.Sprintf("CREATE VIEW seq_1_to_%d AS SELECT 1 + %[2]s AS seq FROM %[3]s a, %[3]s b, "+
-			"%[3]s c, %[3]s e, %[3]s f WHERE %[2]s < %[1]d", n, number, digit)); err != nil {
+		// No more digits than the number has: two views in one statement are multiplied.
+		number, from := "d0.d", digit+" d0"
+		for i, power := 1, 10; power < n; i, power = i+1, power*10 {
+			number += fmt.Sprintf(" + %d * d%d.d", power, i)
+			from += fmt.Sprintf(", %s d%d", digit, i)
+		}
+		if _, err := db.ExecContext(t.Context(), fmt.Sprintf("CREATE VIEW seq_1_to_%d AS SELECT 1 + %[2]s AS seq FROM %[3]s WHERE %[2]s < %[1]d",
+			n, number, from)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -134,6 +139,58 @@ func NewSourceServers(t *testing.T, config string, test func(t *testing.T, s *lo
 			})
 		}},
 	}, test)
+}
+
+// CopiedServers runs a test on two servers that copy one another, whose numbers are 1 and 2, and which the test may stop, kill and
+// pause: two of the system's MariaDB, and two of MySQL. The names of the subtests are those of SourceServers.
+func CopiedServers(t *testing.T, test func(t *testing.T, a, b *localserver.SourceServer)) {
+	t.Helper()
+	var b *localserver.SourceServer
+	onEach(t, []kind{
+		{nil, func(t testing.TB) *localserver.SourceServer {
+			one, two := CopiedMariaDB(t)
+			b = &two.SourceServer
+			return &one.SourceServer
+		}},
+		{&localserver.SideBySideMySQL, func(t testing.TB) *localserver.SourceServer {
+			var a *localserver.SourceServer
+			a, b = copiedMySQL(t)
+			return a
+		}},
+	}, func(t *testing.T, a *localserver.SourceServer) { test(t, a, b) })
+}
+
+// copiedMySQL is CopiedMariaDB with MySQL.
+func copiedMySQL(t testing.TB) (a, b *localserver.SourceServer) {
+	t.Helper()
+	numbered := func(id int) *localserver.SourceServer {
+		return startOwn(t, "mysql", func(ctx context.Context, o localserver.Options) (*localserver.SourceServer, error) {
+			o.Config = fmt.Sprintf("server_id = %d\nlog_bin = binlog\ngtid_mode = on\nenforce_gtid_consistency = on\nreplica_net_timeout = 4\n", id)
+			return localserver.StartMySQL(ctx, o)
+		})
+	}
+	run := func(on *localserver.SourceServer, statements ...string) {
+		db, err := on.Admin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		for _, q := range statements {
+			if _, err := db.ExecContext(t.Context(), q); err != nil {
+				t.Fatalf("%s: %v", q, err)
+			}
+		}
+	}
+	a, b = numbered(1), numbered(2)
+	const user, password = "copier", "copied-on-this-machine"
+	run(a, "CREATE USER "+user+" IDENTIFIED BY '"+password+"'", "GRANT REPLICATION SLAVE ON *.* TO "+user)
+	follow := func(from *localserver.SourceServer) string {
+		return fmt.Sprintf("CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = %d, SOURCE_USER = '%s', "+
+			"SOURCE_PASSWORD = '%s', SOURCE_CONNECT_RETRY = 1, SOURCE_RETRY_COUNT = 86400, SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1", from.Port(), user, password)
+	}
+	run(b, follow(a), "START REPLICA")
+	run(a, follow(b), "START REPLICA")
+	return a, b
 }
 
 // kind is a kind of server that a source database is known to lie on, beside the system or the system's own.

@@ -3,6 +3,7 @@ package localserver
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -81,10 +82,6 @@ func (s *Server) makeData(do func(making string) error) error {
 
 // writeMariaDBConfig writes the configuration, with lines of one's own at its end.
 func writeMariaDBConfig(s *Server, own string) error {
-	files := filepath.Join(s.dir, "files") // secure_file_priv: an empty place, nothing to read or overwrite
-	if err := s.who.own(files); err != nil {
-		return err
-	}
 	more := ""
 	if s.opts.Fast {
 		more = "innodb_doublewrite = 0\ninnodb_log_file_size = 16M\n"
@@ -93,8 +90,7 @@ func writeMariaDBConfig(s *Server, own string) error {
 		more += fmt.Sprintf("server_id = %d\nlog_bin = binlog\nlog_slave_updates = 1\nbinlog_format = row\nslave_net_timeout = 4\n",
 			s.opts.ServerID)
 	}
-	return writeSourceConfig(s, "mariadbd", "secure_file_priv = "+files+`
-character_set_server = utf8mb4
+	return writeSourceConfig(s, "mariadbd", `character_set_server = utf8mb4
 # Tells emoji apart, as MySQL 8's default collation does; MariaDB's default does not.
 collation_server = utf8mb4_unicode_520_ci
 `+more+own)
@@ -103,7 +99,8 @@ collation_server = utf8mb4_unicode_520_ci
 // writeSourceConfig writes what MariaDB and MySQL have in common, with further lines at its end.
 func writeSourceConfig(s *Server, section, more string) error {
 	temporary := filepath.Join(s.dir, "tmp") // of its own: a server that starts deletes what it finds there
-	if err := s.who.own(temporary); err != nil {
+	files := filepath.Join(s.dir, "files")   // secure_file_priv: an empty place, nothing to read or overwrite
+	if err := errors.Join(s.who.own(temporary), s.who.own(files)); err != nil {
 		return err
 	}
 	pool := "512M"
@@ -120,12 +117,14 @@ skip_name_resolve = 1
 default_time_zone = "+00:00"
 local_infile = 0
 tmpdir = %s
+secure_file_priv = %s
 performance_schema = 0
 max_connections = 400
 innodb_buffer_pool_size = %s
 # Survives the end of the process; a power cut may cost a second of sample data.
 innodb_flush_log_at_trx_commit = 2
-%s%s`, section, filepath.Join(s.dir, "data"), s.socket(), filepath.Join(s.dir, "my.pid"), s.port, temporary, pool, more, s.opts.Config)
+%s%s`, section, filepath.Join(s.dir, "data"), s.socket(), filepath.Join(s.dir, "my.pid"), s.port, temporary, files, pool, more,
+		s.opts.Config)
 	return writeFile(sourceConfig(s), text, s.who)
 }
 

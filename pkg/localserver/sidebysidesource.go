@@ -45,7 +45,6 @@ lc_messages_dir = %[1]s/share/mysql
 plugin_dir = %[1]s/lib/mysql/plugin
 mysqlx = 0
 skip_log_bin
-secure_file_priv = NULL
 %[2]s`, filepath.Join(root, "usr"), more))
 }
 

@@ -31,6 +31,11 @@ func TestSmoke(t *testing.T) {
 		t.Fatal(err)
 	}
 	o, err := readOptions(t, "--seconds 0.05 --rounds 1 --peers=false --scale 0.02")
+	wants := []string{"| 64 | hub |", "| 8 | limit |", "| 1 | straightforward |", "| gateway |", "added by the gateway, point",
+		"go1.", "| the list of 200 drafts |", "a draft of 200 targets, p99"}
+	if _, missing := localserver.SideBySideMySQL.Root(); missing == nil {
+		o.mysql, wants = true, append(wants, "| 16 | service on MySQL |", "| 8 | limit on MySQL |")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,8 +48,7 @@ func TestSmoke(t *testing.T) {
 	if err != nil || string(written) != out.String() {
 		t.Errorf("report.md is not what was printed (%v)", err)
 	}
-	for _, want := range []string{"| 64 | hub |", "| 8 | limit |", "| 1 | straightforward |", "| gateway |", "added by the gateway, point",
-		"go1.", "| the list of 200 drafts |", "a draft of 200 targets, p99"} {
+	for _, want := range wants {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, &out)
 		}
@@ -73,8 +77,8 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s is accepted", args)
 		}
 	}
-	o, err := readOptions(t, "--only point,rows1000 --seconds 0.2")
-	if err != nil || len(o.only) != 2 || o.window != 200*time.Millisecond {
+	o, err := readOptions(t, "--only point,rows1000 --seconds 0.2 --mysql")
+	if err != nil || len(o.only) != 2 || !o.mysql || o.window != 200*time.Millisecond {
 		t.Errorf("%+v, %v", o, err)
 	}
 }

@@ -26,7 +26,7 @@ func capture(ctx context.Context, s *stack, tool string, body []byte) (statement
 	if err := call(); err != nil {
 		return nil, err
 	}
-	db, err := s.mariadb.Admin()
+	db, err := s.sources[0].Admin()
 	if err != nil {
 		return nil, err
 	}

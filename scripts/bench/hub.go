@@ -44,7 +44,7 @@ func mcpTarget(s *stack) target {
 // edgeTarget is one transport of the gateway.
 // Memory is that of gateway and query; the time of the others counts too.
 func edgeTarget(name string, open func(*workload) (session, error)) target {
-	return target{name: name, processes: []string{"gateway", "query", "auth", "redis", "postgres"}, own: 2, read: readHub, open: open}
+	return target{name: name, processes: []string{"gateway", "query", "auth", "redis", "postgres", "mariadb"}, own: 2, read: readHub, open: open}
 }
 
 // httpSession sends each input's request over a kept connection.
@@ -127,8 +127,8 @@ func readHub(w *workload, data []byte) ([][]string, error) {
 // serviceTarget is the query service alone, on its internal listener: what the gateway
 // adds is the difference. A session speaks for an agent as the gateway does, with a token of
 // its own, which is good for longer than any measurement takes.
-func serviceTarget(s *stack) target {
-	return target{name: "service", processes: []string{"query", "postgres"}, own: 1, read: readHub,
+func serviceTarget(s *stack, on source) target {
+	return target{name: "service" + on.suffix, processes: []string{on.query, "postgres", on.name}, own: 1, read: readHub,
 		open: func(w *workload) (session, error) {
 			keys, err := caller.NewKeys(caller.Gateway, s.signing("gateway"), caller.TrustedKeys{}, time.Now)
 			if err != nil {
@@ -139,7 +139,7 @@ func serviceTarget(s *stack) target {
 			if err := keys.Present(caller.With(context.Background(), who), h, "query", false); err != nil {
 				return nil, err
 			}
-			c := &httpSession{wire: wire{addr: s.addr["query"]}}
+			c := &httpSession{wire: wire{addr: s.addr[on.query]}}
 			for _, in := range w.inputs {
 				c.requests = append(c.requests, request(c.addr, hop.ToolPath(w.tool), h, in.json))
 			}

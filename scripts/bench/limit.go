@@ -16,22 +16,24 @@ import (
 // limitTarget is the least that the same SQL can cost through go-sql-driver: the text
 // protocol, each row scanned into sql.RawBytes and appended to one buffer as JSON, in this
 // process and without HTTP.
-func limitTarget(s *stack) target {
-	return target{name: "limit", processes: []string{"bench"}, read: readLimit,
-		open: func(w *workload) (session, error) { return openLimit(s, w, w.statements) }}
+func limitTarget(s *stack, on source) target {
+	return target{name: "limit" + on.suffix, processes: []string{on.name}, read: readLimit,
+		open: func(w *workload) (session, error) { return openLimit(s.readerDSN(on), w, w.statements) }}
 }
 
 // straightforwardTarget is the SQL that a person would write first.
 func straightforwardTarget(s *stack) target {
-	t := limitTarget(s)
+	t := limitTarget(s, s.sources[0])
 	t.name = "straightforward"
-	t.open = func(w *workload) (session, error) { return openLimit(s, w, []string{w.straightforward}) }
+	t.open = func(w *workload) (session, error) {
+		return openLimit(s.readerDSN(s.sources[0]), w, []string{w.straightforward})
+	}
 	return t
 }
 
 // openLimit prepares one connection for statements, of which the last one's rows are the answer.
-func openLimit(s *stack, w *workload, statements []string) (session, error) {
-	config, err := mysql.ParseDSN(s.readerDSN())
+func openLimit(dsn string, w *workload, statements []string) (session, error) {
+	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
 		return nil, err
 	}

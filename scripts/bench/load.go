@@ -52,6 +52,9 @@ func (b *bench) run(ctx context.Context, works []*workload) error {
 	b.answers = map[[2]string][][]byte{}
 	for _, w := range works {
 		targets := b.targets
+		if w.single == "" {
+			targets = slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return t.name == "toolbox" })
+		}
 		// Only where a person would write other SQL than Hub does.
 		if w.straightforward != "" {
 			targets = append(slices.Clone(targets), straightforwardTarget(b.stack))
@@ -84,7 +87,7 @@ func (b *bench) run(ctx context.Context, works []*workload) error {
 func (b *bench) compare(w *workload, targets []target) error {
 	// By input: the rows of the bare SQL, which comes first.
 	want := make([][][]string, len(w.inputs))
-	reference := limitTarget(b.stack)
+	reference := limitTarget(b.stack, b.sources[0])
 	for _, t := range append([]target{reference}, targets...) {
 		s, err := t.open(w)
 		if err != nil {
@@ -180,7 +183,7 @@ func (b *bench) measure(ctx context.Context, t target, w *workload, c int) (meas
 // cpu reads the CPU seconds of the processes that a call of the target occupies.
 func (b *bench) cpu(t target) map[string]float64 {
 	now := map[string]float64{}
-	for _, name := range append([]string{"mariadb", "bench"}, t.processes...) {
+	for _, name := range append([]string{"bench"}, t.processes...) {
 		now[name] = cpuOf(b.pids[name], name == "postgres")
 	}
 	return now

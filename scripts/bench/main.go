@@ -4,6 +4,7 @@
 //	go run ./scripts/bench                         everything, about 9 minutes
 //	go run ./scripts/bench --only point            one workload
 //	go run ./scripts/bench --only console          the pages for reviewers, with the services behind them
+//	go run ./scripts/bench --mysql                 the query service on MySQL as well, beside the one on MariaDB
 //	go run ./scripts/bench --seconds 0.2 --rounds 1 --peers=false --scale 0.05
 //
 // It always runs a stack of its own: private MariaDB, PostgreSQL and Redis servers and the
@@ -46,6 +47,7 @@ type options struct {
 	pages   bool          // measure the console, too
 	scale   float64       // of the sample data, as scripts/gen has it
 	peers   bool          // compare with what npm has
+	mysql   bool          // compare with the same data in MySQL
 }
 
 // command is the command line, whose options it hands to do: the report goes to out, progress to progress.
@@ -64,6 +66,7 @@ func command(do func(ctx context.Context, o options, out, progress io.Writer) er
 	f.StringSliceVar(&o.only, "only", nil, "workloads to run, with commas: "+strings.Join(parts(), ","))
 	f.Float64Var(&o.scale, "scale", 1, "size of the sample data, 0.001 to 100; 1 is 20,000 campaigns")
 	f.BoolVar(&o.peers, "peers", true, "compare with the peer from npm, when npm is there")
+	f.BoolVar(&o.mysql, "mysql", false, "compare with the same data in MySQL, which `make servers` has fetched")
 	return c
 }
 
@@ -104,7 +107,10 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 	if err != nil {
 		return err
 	}
-	targets, skipped := []target{hubTarget(s), mcpTarget(s), serviceTarget(s), limitTarget(s)}, ""
+	targets, skipped := []target{hubTarget(s), mcpTarget(s)}, ""
+	for _, on := range s.sources {
+		targets = append(targets, serviceTarget(s, on), limitTarget(s, on))
+	}
 	// A peer that cannot be had is left out, and the report says why: no network, no npm.
 	if o.peers && len(works) > 0 {
 		peer, err := startToolbox(ctx, s, works, say)

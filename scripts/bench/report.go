@@ -43,7 +43,7 @@ func (r report) markdown() string {
 		p("| %s | %s | %s | %s |\n", v.what, v.goal, v.got, map[bool]string{true: "reached", false: "**not reached**"}[v.reached])
 	}
 	for _, w := range r.works {
-		p("\n## %s\n\n", w.title)
+		p("\n## %s: %s\n\n", w.name, w.title)
 		if w.rows < w.most {
 			p("The sample has %d rows only.\n\n", w.rows)
 		}
@@ -98,7 +98,8 @@ func (r report) of(w *workload) (cells []cell) {
 func (r report) serverCPU(c cell) string {
 	total := 0.0
 	for name, seconds := range c.cpu {
-		if name != "mariadb" && (name != "bench" || c.target == "limit" || c.target == "straightforward") {
+		within := strings.HasPrefix(c.target, "limit") || c.target == "straightforward"
+		if name != "mariadb" && name != "mysql" && (name != "bench" || within) {
 			total += seconds
 		}
 	}

@@ -27,7 +27,7 @@ type stack struct {
 	options
 	// Held while the benchmark runs: two of them would measure one another.
 	lock     *os.File
-	mariadb  *localserver.MariaDB
+	sources  []source // MariaDB, which the gateway's calls are answered from, and MySQL if it is measured beside it
 	postgres *localserver.Postgres
 	redis    *localserver.Redis
 	source   localserver.Source
@@ -45,6 +45,13 @@ type stack struct {
 	rssAtStart map[string]int64
 	// key is an API key with all scopes and limits far above the load.
 	key string
+}
+
+// source is a server with the sample data.
+type source struct {
+	*localserver.SourceServer
+	// The names of its process, of that of the query service that reads it, and what a target's name ends with.
+	name, query, suffix string
 }
 
 // startStack builds the programs and starts everything; stop ends it.
@@ -131,14 +138,23 @@ func (s *stack) build(ctx context.Context) error {
 // startServers starts the servers, each on an empty directory.
 func (s *stack) startServers(ctx context.Context) (err error) {
 	// Everything is made anew: data of an earlier run have another scale or schema.
-	for _, name := range []string{"mariadb", "postgres", "redis"} {
+	for _, name := range []string{"mariadb", "mysql", "postgres", "redis"} {
 		// A run that was killed a moment ago may have left a server in it.
 		if err := errors.Join(localserver.Reclaim(ctx, s.path(name)), localserver.RemoveDir(s.path(name))); err != nil {
 			return err
 		}
 	}
-	if s.mariadb, err = localserver.StartMariaDB(ctx, localserver.Options{Dir: s.path("mariadb")}); err != nil {
+	mariadb, err := localserver.StartMariaDB(ctx, localserver.Options{Dir: s.path("mariadb")})
+	if err != nil {
 		return err
+	}
+	s.sources = append(s.sources, source{&mariadb.SourceServer, "mariadb", "query", ""})
+	if s.mysql {
+		mysql, err := localserver.StartMySQL(ctx, localserver.Options{Dir: s.path("mysql")})
+		if err != nil {
+			return err
+		}
+		s.sources = append(s.sources, source{mysql, "mysql", "query-2", " on MySQL"})
 	}
 	if s.postgres, err = localserver.StartPostgres(ctx, localserver.Options{Dir: s.path("postgres")}); err != nil {
 		return err
@@ -146,7 +162,7 @@ func (s *stack) startServers(ctx context.Context) (err error) {
 	if s.redis, err = localserver.StartRedis(ctx, localserver.Options{Dir: s.path("redis"), Password: s.password}); err != nil {
 		return err
 	}
-	s.pids["mariadb"], s.pids["postgres"], s.pids["redis"] = s.mariadb.PID(), s.postgres.PID(), s.redis.PID()
+	s.pids["postgres"], s.pids["redis"] = s.postgres.PID(), s.redis.PID()
 	schema, err := os.ReadFile(filepath.Join(s.root, "deploy", "source", "schema.sql"))
 	if err != nil {
 		return err
@@ -156,8 +172,11 @@ func (s *stack) startServers(ctx context.Context) (err error) {
 		Owner: localserver.SourceOwner, OwnerPassword: s.password,
 		Reader: localserver.SourceReadOnly, ReaderPassword: s.password,
 	}
-	if err := s.mariadb.CreateSource(ctx, s.source); err != nil {
-		return err
+	for _, on := range s.sources {
+		s.pids[on.name] = on.PID()
+		if err := on.CreateSource(ctx, s.source); err != nil {
+			return err
+		}
 	}
 	// Without bounds on connections: none of them is what is measured.
 	logins := map[string]postgres.Login{postgres.Owner: {Password: s.password}}
@@ -167,18 +186,22 @@ func (s *stack) startServers(ctx context.Context) (err error) {
 	return postgres.Bootstrap(ctx, s.postgres.SuperuserURL("postgres"), "hub", logins)
 }
 
-// load fills the source database.
+// load fills the source databases with the same rows.
 func (s *stack) load(ctx context.Context, say func(string, ...any)) error {
-	say("loading sample data, scale %g", s.scale)
-	dsn := s.mariadb.DSN(s.source.Owner, s.source.OwnerPassword, s.source.Database)
-	_, err := localstack.Run(ctx, s.path("bin", "gen"), s.root, nil, "", "--scale", fmt.Sprint(s.scale), "--dsn", dsn)
-	return err
+	for _, on := range s.sources {
+		say("loading sample data into %s, scale %g", on.name, s.scale)
+		dsn := on.DSN(s.source.Owner, s.source.OwnerPassword, s.source.Database)
+		if _, err := localstack.Run(ctx, s.path("bin", "gen"), s.root, nil, "", "--scale", fmt.Sprint(s.scale), "--dsn", dsn); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// readerDSN is the source database as query and the peers see it.
+// readerDSN is a source database as query and the peers see it.
 // It may SELECT and nothing else.
-func (s *stack) readerDSN() string {
-	return s.mariadb.DSN(s.source.Reader, s.source.ReaderPassword, s.source.Database)
+func (s *stack) readerDSN(on source) string {
+	return on.DSN(s.source.Reader, s.source.ReaderPassword, s.source.Database)
 }
 
 // hub is what package localstack starts the services with: their default settings but for the row limit.
@@ -192,7 +215,7 @@ func (s *stack) hub() localstack.Stack {
 		},
 		Pepper:   s.password,
 		StoreURL: func(role string) string { return s.postgres.URL(role, s.password, "hub") },
-		RedisURL: func(string) string { return s.redis.URL(0) }, SourceDSN: s.readerDSN(),
+		RedisURL: func(string) string { return s.redis.URL(0) }, SourceDSN: s.readerDSN(s.sources[0]),
 		SMTPAddr: "127.0.0.1:1", MailFrom: "hub@company.example", PublicURL: "http://" + s.addr["gateway"],
 		Adjust: func(_ inventory.Service, env map[string]string) {
 			// Mails of the console's drafts are to nobody, and never sent.
@@ -204,7 +227,11 @@ func (s *stack) hub() localstack.Stack {
 // startServices migrates the store and starts the services, one after the other, for the start times; then it
 // issues the load's API key.
 func (s *stack) startServices(ctx context.Context) error {
-	for _, name := range s.programs.Names() {
+	names := s.programs.Names()
+	for _, on := range s.sources[1:] {
+		names = append(names, on.query)
+	}
+	for _, name := range names {
 		port, err := localserver.FreePort()
 		if err != nil {
 			return err
@@ -215,12 +242,20 @@ func (s *stack) startServices(ctx context.Context) error {
 	if err := hub.Migrate(ctx); err != nil {
 		return err
 	}
-	for _, p := range s.programs {
-		if err := s.startService(ctx, p.Name, localstack.Environ(hub.Settings(p, p.Name))); err != nil {
+	for _, name := range names {
+		p, err := s.programs.Find(localstack.ServiceOf(name))
+		if err != nil {
+			return err
+		}
+		settings := hub.Settings(p, name)
+		if on := slices.IndexFunc(s.sources, func(on source) bool { return on.query == name }); on >= 0 {
+			settings["HUB_SOURCE_DSN"] = s.readerDSN(s.sources[on])
+		}
+		if err := s.startService(ctx, name, localstack.Environ(settings)); err != nil {
 			return err
 		}
 	}
-	for _, name := range s.programs.Names() {
+	for _, name := range names {
 		s.rssAtStart[name] = memoryOf(s.pids[name]).resident
 	}
 	rights := append([]string{"--scopes", "explore,sql,query,author,control"}, localstack.Unlimited()...)
@@ -237,7 +272,7 @@ func (s *stack) startService(ctx context.Context, name string, env []string) err
 	var took []time.Duration
 	for i := range starts {
 		began := time.Now()
-		p, err := s.spawn(name, localserver.Program{Path: s.path("bin", name), Args: []string{"serve"}, Env: env, Dir: s.root})
+		p, err := s.spawn(name, localserver.Program{Path: s.path("bin", localstack.ServiceOf(name)), Args: []string{"serve"}, Env: env, Dir: s.root})
 		if err != nil {
 			return err
 		}
@@ -282,8 +317,8 @@ func (s *stack) stop() {
 	if s.postgres != nil {
 		_ = s.postgres.Remove()
 	}
-	if s.mariadb != nil {
-		_ = s.mariadb.Remove()
+	for _, on := range s.sources {
+		_ = on.Remove()
 	}
 	_ = s.lock.Close()
 }

@@ -11,8 +11,8 @@ package main
 // target is something that can answer a workload.
 type target struct {
 	name string
-	// processes are those that work for it, by their names in stack.pids, without the
-	// database; RSS is shown of the first ones, which are its own.
+	// processes are those that work for it, by their names in stack.pids, the source database among them; RSS is
+	// shown of the first ones, which are its own.
 	processes []string
 	own       int
 	// open makes a worker's own session.

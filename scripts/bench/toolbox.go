@@ -59,7 +59,7 @@ func startToolbox(ctx context.Context, s *stack, works []*workload, say func(str
 		return target{}, fmt.Errorf("%w; see %s", err, s.path("log", "toolbox.log"))
 	}
 	s.pids["toolbox"], s.rssAtStart["toolbox"] = p.PID(), memoryOf(p.PID()).resident
-	return target{name: "toolbox", processes: []string{"toolbox"}, own: 1, open: t.open, read: readToolbox}, nil
+	return target{name: "toolbox", processes: []string{"toolbox", "mariadb"}, own: 1, open: t.open, read: readToolbox}, nil
 }
 
 // toolbox is the running peer.
@@ -73,7 +73,7 @@ type toolbox struct {
 func (t *toolbox) writeConfig(path string, works []*workload) error {
 	s := t.stack
 	documents := []any{
-		map[string]any{"kind": "source", "name": "source", "type": "mysql", "host": "127.0.0.1", "port": strconv.Itoa(s.mariadb.Port()),
+		map[string]any{"kind": "source", "name": "source", "type": "mysql", "host": "127.0.0.1", "port": strconv.Itoa(s.sources[0].Port()),
 			"database": s.source.Database, "user": s.source.Reader, "password": s.source.ReaderPassword},
 		map[string]any{"kind": "tool", "name": "execute", "type": "mysql-execute-sql", "source": "source", "description": "Run a statement."},
 	}

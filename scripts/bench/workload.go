@@ -1,6 +1,6 @@
 package main
 
-// Four workloads stand for what agents do: one row by its key, a search with filters, and rows in bulk, where the time
+// The workloads stand for what agents do: one row by its key, searches with filters, and rows in bulk, where the time
 // goes into bytes.
 
 import (
@@ -22,7 +22,7 @@ type workload struct {
 	// inputs are called in turn. statements are those that Hub itself sends to the source
 	// database for each of them; the rows of the last one are the answer, of rows with the
 	// same first column only the first. single has the same result in one statement, for
-	// peers that can do no more: the best that is known.
+	// peers that can do no more: the best that is known; empty where no peer is asked.
 	inputs     []input
 	statements []string
 	single     string
@@ -47,13 +47,21 @@ const columns = "campaign_id, partner_id, brand_id, name, status_code, start_at,
 const candidates = 1400
 
 // workloadNames are the workloads in the order of the report.
-func workloadNames() []string { return []string{"point", "brands", "rows1000", "rows10000"} }
+func workloadNames() []string {
+	return []string{"point", "brands", "winback", "brandword", "campaignword", "rows1000", "rows10000"}
+}
 
 // workloads makes those that were asked for.
 func workloads(ctx context.Context, s *stack, o options) ([]*workload, error) {
 	var all []*workload
 	for name, prepare := range map[string]func(context.Context, *stack) (*workload, error){
 		"point": pointWorkload, "brands": brandsWorkload,
+		"winback": searchWorkload("search_brands, win-back: verified contact, last campaign before 2025", "brands",
+			`{"lastCampaignBefore":"2025-01-01","hasVerifiedContact":true,"limit":50}`, brandFields...),
+		"brandword": searchWorkload("search_brands, a keyword of one company in thirty", "brands", `{"keyword":"무역","limit":50}`,
+			"brand_id", "brand_name", "president", "last_campaign_at"),
+		"campaignword": searchWorkload("search_campaigns, a keyword of one campaign in twenty", "campaigns", `{"keyword":"서포터즈","limit":50}`,
+			"campaign_id", "name", "status_code", "start_at", "partner_id"),
 		"rows1000":  func(context.Context, *stack) (*workload, error) { return rowsWorkload(1000, 1, 16, 64), nil },
 		"rows10000": func(context.Context, *stack) (*workload, error) { return rowsWorkload(10_000, 1, 8), nil },
 	} {
@@ -76,7 +84,7 @@ func workloads(ctx context.Context, s *stack, o options) ([]*workload, error) {
 
 // pointWorkload asks for one campaign after another.
 func pointWorkload(ctx context.Context, s *stack) (*workload, error) {
-	w := &workload{title: "point: get_campaign_performance, 1 row", tool: "get_campaign_performance", most: 1, concurrency: []int{1, 16, 64},
+	w := &workload{title: "get_campaign_performance, 1 row", tool: "get_campaign_performance", most: 1, concurrency: []int{1, 16, 64},
 		fields: []string{"campaign_id", "status_code", "start_at", "offer_count", "apply_count", "view_count"}}
 	ids, err := s.campaigns(ctx, 64)
 	if err != nil {
@@ -100,20 +108,31 @@ func pointWorkload(ctx context.Context, s *stack) (*workload, error) {
 	return w, nil
 }
 
+// brandFields are those of a brand with a contact.
+var brandFields = []string{"brand_id", "brand_name", "president", "last_campaign_at", "email"}
+
+// searchWorkload is one search for a page of 50 rows.
+func searchWorkload(what, list, in string, fields ...string) func(context.Context, *stack) (*workload, error) {
+	return func(ctx context.Context, s *stack) (w *workload, err error) {
+		w = &workload{title: what + ", 50 rows", tool: "search_" + list, list: list, most: 50, concurrency: []int{1, 16}, fields: fields,
+			inputs: []input{{json: []byte(in)}}}
+		w.statements, err = capture(ctx, s, w.tool, w.inputs[0].json)
+		return w, err
+	}
+}
+
 // brandsWorkload is the first step of every mailing.
 func brandsWorkload(ctx context.Context, s *stack) (*workload, error) {
 	c, err := s.chooseCategory(ctx)
 	if err != nil {
 		return nil, err
 	}
-	w := &workload{title: fmt.Sprintf("brands: search_brands, category %d with its descendants (%d brands), verified contact, newest "+
-		"campaign first, 50 rows", c.id, c.brands),
-		tool: "search_brands", list: "brands", most: 50, concurrency: []int{1, 16, 64},
-		fields: []string{"brand_id", "brand_name", "president", "last_campaign_at", "email"},
-		inputs: []input{{json: fmt.Appendf(nil, `{"categoryId":%d,"hasVerifiedContact":true,"limit":50}`, c.id)}}}
-	if w.statements, err = capture(ctx, s, w.tool, w.inputs[0].json); err != nil {
+	w, err := searchWorkload(fmt.Sprintf("search_brands, category %d with its descendants (%d brands), verified contact, newest campaign first",
+		c.id, c.brands), "brands", fmt.Sprintf(`{"categoryId":%d,"hasVerifiedContact":true,"limit":50}`, c.id), brandFields...)(ctx, s)
+	if err != nil {
 		return nil, err
 	}
+	w.concurrency = []int{1, 16, 64}
 	w.single = fmt.Sprintf(brandsInOne, c.below)
 	w.straightforward = fmt.Sprintf(brandsPlain, c.below)
 	return w, nil
@@ -152,7 +171,7 @@ func rowsWorkload(n int, concurrency ...int) *workload {
 	if err != nil {
 		panic(err) // plain data
 	}
-	return &workload{title: fmt.Sprintf("%d rows: execute_read_sql, 10 columns, audit row awaited", n), tool: "execute_read_sql", list: "rows",
+	return &workload{title: fmt.Sprintf("execute_read_sql, %d rows, 10 columns, audit row awaited", n), tool: "execute_read_sql", list: "rows",
 		most: n, concurrency: concurrency, fields: strings.Split(columns, ", "), inputs: []input{{json: body}}, statements: []string{statement},
 		single: statement}
 }
@@ -160,7 +179,7 @@ func rowsWorkload(n int, concurrency ...int) *workload {
 // campaigns are up to n ids spread evenly over the table, the last one included.
 // Evenly, so that neither a page of the index nor a brand is asked for again and again.
 func (s *stack) campaigns(ctx context.Context, n int64) (ids []int64, err error) {
-	db, err := s.mariadb.Admin()
+	db, err := s.sources[0].Admin()
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +204,7 @@ type category struct {
 
 // chooseCategory finds the one whose number of brands is nearest to candidates.
 func (s *stack) chooseCategory(ctx context.Context) (c category, err error) {
-	db, err := s.mariadb.Admin()
+	db, err := s.sources[0].Admin()
 	if err != nil {
 		return c, err
 	}

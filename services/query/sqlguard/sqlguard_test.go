@@ -35,15 +35,6 @@ type sample struct {
 	sql    string
 }
 
-func (s sample) tagged(tag string) bool {
-	for t := range strings.SplitSeq(s.tags, ",") {
-		if strings.HasPrefix(t, tag) {
-			return true
-		}
-	}
-	return false
-}
-
 var whyRE = regexp.MustCompile(`^\[([^]]*)\] (?:(sql\.\w+): )?`)
 
 var harmRE = regexp.MustCompile(`crashes (MariaDB )?10\.|outlives KILL|takes? all memory`)

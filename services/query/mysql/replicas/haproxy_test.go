@@ -17,8 +17,9 @@ import (
 // another server than the one of its statement, a lag is not seen, and what was under way at a server that hangs or goes fails.
 func TestBehindHAProxy(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	balancer := hubtest.NewHAProxy(t, &h.a.SourceServer, &h.b.SourceServer)
+	a, b := hubtest.CopiedMariaDB(t)
+	h := newHouse(t, &a.SourceServer, &b.SourceServer)
+	balancer := hubtest.NewHAProxy(t, h.a, h.b)
 	dsn := strings.Replace(h.a.DSN(h.reader.Reader, h.reader.ReaderPassword, h.reader.Database), h.a.Addr(), balancer.Addr(), 1)
 	h.set = h.open(t, replicas.Options{}, dsn)
 	h.phase("new connections go to both", func() {

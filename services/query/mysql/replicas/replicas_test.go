@@ -62,7 +62,8 @@ func TestOpenRefusesInOneLine(t *testing.T) {
 // house is two servers that copy one another, and what reads from both.
 type house struct {
 	*testing.T
-	a, b   *localserver.MariaDB
+	a, b   *localserver.SourceServer
+	words  words
 	reader localserver.Source
 	log    *hubtest.Buffer
 	set    *replicas.Set
@@ -77,7 +78,7 @@ func (h *house) open(t *testing.T, o replicas.Options, dsns ...string) *replicas
 	o.Source.PoolSize = 8
 	o.Reader.Timeout = 20 * time.Second
 	if len(dsns) == 0 {
-		for _, m := range []*localserver.MariaDB{h.a, h.b} {
+		for _, m := range []*localserver.SourceServer{h.a, h.b} {
 			dsns = append(dsns, m.DSN(h.reader.Reader, h.reader.ReaderPassword, h.reader.Database))
 		}
 	}
@@ -101,7 +102,7 @@ func (h *house) open(t *testing.T, o replicas.Options, dsns ...string) *replicas
 }
 
 // exec runs statements as a server's administrator, in the source's database.
-func (h *house) exec(m *localserver.MariaDB, statements ...string) {
+func (h *house) exec(m *localserver.SourceServer, statements ...string) {
 	h.Helper()
 	db, err := m.Admin()
 	if err != nil {
@@ -117,7 +118,7 @@ func (h *house) exec(m *localserver.MariaDB, statements ...string) {
 }
 
 // number is the one number that a statement answers to a server's administrator.
-func (h *house) number(m *localserver.MariaDB, statement string) (n int) {
+func (h *house) number(m *localserver.SourceServer, statement string) (n int) {
 	h.Helper()
 	db, err := m.Admin()
 	if err != nil {
@@ -139,10 +140,10 @@ func (h *house) copied() {
 	}
 	defer db.Close()
 	var position string
-	if err := db.QueryRowContext(h.Context(), "SELECT @@gtid_binlog_pos").Scan(&position); err != nil {
+	if err := db.QueryRowContext(h.Context(), "SELECT "+h.words.position).Scan(&position); err != nil {
 		h.Fatal(err)
 	}
-	if h.number(h.b, "SELECT MASTER_GTID_WAIT('"+position+"', 60)") != 0 {
+	if h.number(h.b, "SELECT "+h.words.await+"('"+position+"', 60)") != 0 {
 		h.Fatal("b does not copy a")
 	}
 }
@@ -249,11 +250,21 @@ func (h *house) goOn() {
 	hubtest.Eventually(h, "calls go on", func() bool { return h.calls.Load() > enough })
 }
 
-// newHouse makes two servers that copy one another, with a source of two categories.
-func newHouse(t *testing.T) *house {
+// words are what servers call the same thing: the right to see a lag, a server that is copied, and what it has done.
+type words struct{ monitor, slave, position, await string }
+
+var (
+	wordsOfMariaDB = words{"REPLICA MONITOR", "SLAVE", "@@gtid_binlog_pos", "MASTER_GTID_WAIT"}
+	wordsOfMySQL   = words{"REPLICATION CLIENT", "REPLICA", "@@GLOBAL.gtid_executed", "WAIT_FOR_EXECUTED_GTID_SET"}
+)
+
+// newHouse makes a source of two categories on two servers that copy one another.
+func newHouse(t *testing.T, a, b *localserver.SourceServer) *house {
 	t.Helper()
-	h := &house{T: t}
-	h.a, h.b = hubtest.CopiedMariaDB(t)
+	h := &house{T: t, a: a, b: b, words: wordsOfMySQL}
+	if version, err := a.Version(t.Context()); err != nil || strings.Contains(version, "MariaDB") {
+		h.words = wordsOfMariaDB
+	}
 	schema, err := os.ReadFile(filepath.Join(hubtest.Root(t), "deploy", "source", "schema.sql"))
 	if err != nil {
 		t.Fatal(err)
@@ -269,19 +280,24 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-// TestReplicas goes through what happens to two servers, one after the other.
+// TestReplicas goes through what happens to two servers, MariaDB and MySQL.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	hubtest.CopiedServers(t, happens)
+}
+
+// happens opens sets on two servers, and has one after the other killed, stopped, hung, and kept from copying.
+func happens(t *testing.T, a, b *localserver.SourceServer) {
+	h := newHouse(t, a, b)
 	h.phase("a lag that nobody may see", func() {
 		h.set = h.open(h.T, replicas.Options{})
 		h.becomes("both")
 		if r := h.set.Replicas(); !r[0].Asked || !r[1].Asked || r[0].LagSeconds != nil ||
-			strings.Count(h.log.String(), "nobody can tell its lag: grant its account REPLICA MONITOR") != 2 {
+			strings.Count(h.log.String(), "nobody can tell its lag: grant its account REPLICA MONITOR (MariaDB)") != 2 {
 			h.Errorf("%+v\n%s", r, h.log)
 		}
 	})
-	h.exec(h.a, "GRANT REPLICA MONITOR ON *.* TO hub_ro@'%'")
+	h.exec(h.a, "GRANT "+h.words.monitor+" ON *.* TO hub_ro@'%'")
 	h.phase("one server takes such an account for too mighty", func() {
 		s, err := mysql.Open(h.a.DSN("hub_ro", "r", "marketplace"), server.Options{})
 		if err != nil {
@@ -343,7 +359,7 @@ func TestReplicas(t *testing.T) {
 		const text = "SELECT SLEEP(19), 'to be killed'"
 		running := func() int {
 			n := 0
-			for _, m := range []*localserver.MariaDB{h.a, h.b} {
+			for _, m := range []*localserver.SourceServer{h.a, h.b} {
 				n += h.number(m, "SELECT COUNT(*) FROM information_schema.processlist WHERE info = "+fmt.Sprintf("%q", text))
 			}
 			return n
@@ -367,16 +383,16 @@ func TestReplicas(t *testing.T) {
 		}
 	})
 	h.phase("one no longer copies", func() {
-		h.exec(h.b, "STOP SLAVE SQL_THREAD")
+		h.exec(h.b, "STOP "+h.words.slave+" SQL_THREAD")
 		h.becomes("a")
-		h.exec(h.a, "STOP SLAVE SQL_THREAD")
+		h.exec(h.a, "STOP "+h.words.slave+" SQL_THREAD")
 		hubtest.Eventually(h, "a warning", func() bool {
 			return strings.Contains(h.log.String(), "every replica of the source lags too far behind")
 		})
 		h.becomes("both")
-		h.exec(h.b, "START SLAVE SQL_THREAD")
+		h.exec(h.b, "START "+h.words.slave+" SQL_THREAD")
 		h.becomes("b")
-		h.exec(h.a, "START SLAVE SQL_THREAD")
+		h.exec(h.a, "START "+h.words.slave+" SQL_THREAD")
 		h.becomes("both")
 	})
 	h.phase("a lag that a statement tells", func() {

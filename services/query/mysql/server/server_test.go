@@ -51,14 +51,17 @@ func TestOpenRefuses(t *testing.T) {
 func TestSessions(t *testing.T) {
 	_, dsn := hubtest.SourceDB(t)
 	s := openSource(t, dsn, Options{PoolSize: 3, StatementTimeout: 1500 * time.Millisecond})
-	if d, err := s.Dialect(t.Context()); d != MariaDB || err != nil {
+	dialect, readOnly, limit, seconds := MariaDB, "@@tx_read_only", "@@max_statement_time", "1.5"
+	if hubtest.SourceIsMySQL() {
+		dialect, readOnly, limit, seconds = MySQL, "@@transaction_read_only", "@@max_execution_time / 1000", "1.5000"
+	}
+	if d, err := s.Dialect(t.Context()); d != dialect || err != nil {
 		t.Fatalf("dialect %q, %v", d, err)
 	}
 	var got [6]string
-	err := s.DB().QueryRow(`SELECT @@tx_read_only, @@max_statement_time, @@time_zone, @@sql_mode, @@lock_wait_timeout, `+
-		`@@character_set_client`).
+	err := s.DB().QueryRow(`SELECT `+readOnly+`, `+limit+`, @@time_zone, @@sql_mode, @@lock_wait_timeout, @@character_set_client`).
 		Scan(&got[0], &got[1], &got[2], &got[3], &got[4], &got[5])
-	if want := [6]string{"1", "1.5", "+00:00", sqlMode, "5", "utf8mb4"}; err != nil || got != want {
+	if want := [6]string{"1", seconds, "+00:00", sqlMode, "5", "utf8mb4"}; err != nil || got != want {
 		t.Errorf("session %q, %v, want %q", got, err, want)
 	}
 	if _, err := s.DB().Exec(`INSERT INTO category VALUES (1, 0, 0)`); err == nil {

@@ -127,7 +127,7 @@ func TestTurnIsHeldWhileNobodyCanTell(t *testing.T) {
 	unstoppable := hubtest.Unstoppable(t, 2*time.Second)
 	f := newFixture(t, ReaderOptions{Timeout: 300 * time.Millisecond})
 	f.value(t, "SELECT 1")
-	admin, err := hubtest.MariaDB(t).Admin()
+	admin, err := f.on.Admin()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,7 +270,7 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 
 // TestManyOverruns: one look at the server's processes serves them all.
 func TestManyOverruns(t *testing.T) {
-	f := newFixture(t, ReaderOptions{Timeout: 300 * time.Millisecond, Sessions: 12})
+	f := newMariaDBFixture(t, ReaderOptions{Timeout: 300 * time.Millisecond, Sessions: 12})
 	f.value(t, "SELECT 1")
 	turns := make([]*fate, 8)
 	answered := make(chan error)

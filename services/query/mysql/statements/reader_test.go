@@ -46,14 +46,24 @@ func (c *collected) Row(encode query.RowEncoder) bool {
 }
 
 type fixture struct {
-	on     *localserver.SourceServer
-	admin  *sql.DB
-	source *server.Server
-	reader *Reader
-	user   string
+	on       *localserver.SourceServer
+	adminDSN string
+	admin    *sql.DB
+	source   *server.Server
+	reader   *Reader
+	user     string
 }
 
+// newFixture is on the server that HUB_TEST_SOURCE names.
 func newFixture(t testing.TB, o ReaderOptions) *fixture {
+	t.Helper()
+	f := newFixtureOn(t, hubtest.SourceServer(t), o)
+	hubtest.Sequences(t, f.adminDSN, 20, 100, 2000, 20_000, 1_000_000)
+	return f
+}
+
+// newMariaDBFixture is on the system's MariaDB: what is tested there is its own.
+func newMariaDBFixture(t testing.TB, o ReaderOptions) *fixture {
 	t.Helper()
 	return newFixtureOn(t, &hubtest.MariaDB(t).SourceServer, o)
 }
@@ -61,7 +71,7 @@ func newFixture(t testing.TB, o ReaderOptions) *fixture {
 func newFixtureOn(t testing.TB, on *localserver.SourceServer, o ReaderOptions) *fixture {
 	t.Helper()
 	adminDSN, readerDSN := hubtest.SourceDBOn(t, on)
-	f := &fixture{on: on, admin: openDSN(t, adminDSN)}
+	f := &fixture{on: on, adminDSN: adminDSN, admin: openDSN(t, adminDSN)}
 	f.user, _, _ = strings.Cut(readerDSN, ":")
 	var err error
 	if f.source, err = server.Open(readerDSN, server.Options{}); err != nil {
@@ -154,7 +164,7 @@ func (f *fixture) quiet(t testing.TB) {
 }
 
 func TestValues(t *testing.T) {
-	f := newFixture(t, ReaderOptions{})
+	f := newMariaDBFixture(t, ReaderOptions{})
 	f.exec(t, `CREATE TABLE v (
 		id INT PRIMARY KEY,
 		ti TINYINT, tu TINYINT UNSIGNED, si SMALLINT, mi MEDIUMINT, i INT, iu INT UNSIGNED, b BIGINT, bu BIGINT UNSIGNED, z INT(6) ZEROFILL,
@@ -283,7 +293,7 @@ const soon = hubtest.Patience
 var endless = map[string]string{
 	"sleep":         "SELECT SLEEP(1000)",
 	"sleep in rows": "SELECT SLEEP(0.05) FROM information_schema.collations, information_schema.collations AS b",
-	"benchmark":     "SELECT BENCHMARK(2000000000000, MD5('x'))",
+	"benchmark":     "SELECT BENCHMARK(2000000000000, SHA2('x', 256))",
 	"cross join":    "SELECT COUNT(*) FROM seq_1_to_1000000 a, seq_1_to_1000000 b WHERE a.seq * b.seq = 3",
 	"many rows":     "SELECT a.seq, b.seq FROM seq_1_to_1000000 a, seq_1_to_1000000 b LIMIT 1000000000000",
 	"recursive CTE": "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n",
@@ -383,7 +393,7 @@ func TestStopsWhenNoMoreIsWanted(t *testing.T) {
 // TestIdleSessionsHoldNothing: a session waits inside a transaction, but one without a
 // snapshot and without a lock.
 func TestIdleSessionsHoldNothing(t *testing.T) {
-	f := newFixture(t, ReaderOptions{Sessions: 1})
+	f := newMariaDBFixture(t, ReaderOptions{Sessions: 1})
 	f.exec(t, "CREATE TABLE n (i INT)")
 	for i := range 3 {
 		if got, want := f.value(t, "SELECT COUNT(*) FROM n"), fmt.Sprint(i); got != want {
@@ -445,11 +455,11 @@ func TestPristineSessionsAreReused(t *testing.T) {
 }
 
 func TestReadOnlyLayers(t *testing.T) {
-	f := newFixture(t, ReaderOptions{})
+	f := newMariaDBFixture(t, ReaderOptions{})
 	f.exec(t, "CREATE TABLE w (a INT)", "CREATE SEQUENCE sq")
 	// An account that may write, to see the session and the transaction hold alone: it gets its rights after it was proven.
 	f.reader.ordinary.db.Close()
-	admin, err := hubtest.MariaDB(t).Admin()
+	admin, err := f.on.Admin()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -466,7 +476,7 @@ func TestReadOnlyLayers(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() {
-		m, _ := hubtest.MariaDB(t).Admin()
+		m, _ := f.on.Admin()
 		defer m.Close()
 		m.Exec("DROP USER " + name)
 	})
@@ -635,7 +645,7 @@ func TestManyAtOnce(t *testing.T) {
 					// Not with SLEEP: MariaDB 10.11 may hang for two seconds, all sleepers with it, when
 					// a KILL meets a SLEEP that is just waking (each holds a mutex that the other wants).
 					time.AfterFunc(time.Duration((i*j)%5)*time.Millisecond, cancel)
-					_ = f.reader.ReadStatement(ctx, query.Statement{Text: "SELECT BENCHMARK(20000, MD5('x'))", Turn: turn}, c)
+					_ = f.reader.ReadStatement(ctx, query.Statement{Text: "SELECT BENCHMARK(20000, SHA2('x', 256))", Turn: turn}, c)
 				case 1: // stopped early
 					if err := f.reader.ReadStatement(ctx, query.Statement{Text: "SELECT seq FROM seq_1_to_2000", Turn: turn}, c); err != nil ||
 						len(c.rows) != 500 {

@@ -29,7 +29,7 @@ func (f *fixture) warnings(t testing.TB, text string) []tool.Warning {
 }
 
 func TestTheServersWarningsAreTold(t *testing.T) {
-	f := newFixture(t, ReaderOptions{})
+	f := newMariaDBFixture(t, ReaderOptions{})
 	f.exec(t, `INSERT INTO partner VALUES (1, 'a', NULL, 'KR', '2026-01-01'), (2, 'b', NULL, 'KR', '2026-01-01'), (3, '7', NULL, 'KR', `+
 		`'2026-01-01')`)
 	for text, want := range map[string]string{
@@ -75,7 +75,7 @@ func (f *fixture) questions(t testing.TB) (n int64) {
 // TestWarningsCostOneRoundTripAtMost counts statements at the server: none more without warnings, SHOW WARNINGS with them. The
 // names of columns are read once a minute.
 func TestWarningsCostOneRoundTripAtMost(t *testing.T) {
-	f := newFixture(t, ReaderOptions{Sessions: 1})
+	f := newMariaDBFixture(t, ReaderOptions{Sessions: 1})
 	f.exec(t, `INSERT INTO partner VALUES (1, 'a', NULL, 'KR', '2026-01-01')`)
 	cost := func(st query.Statement) int64 {
 		const runs = 50

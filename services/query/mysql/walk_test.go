@@ -15,8 +15,8 @@ import (
 	"hub.internal/services/query/mysql/server"
 )
 
-// marketplace fills a source: 4,000 brands of 900 partners, of which each tenth never had a campaign and each seventh stopped long ago,
-// and 24,000 campaigns that often start together, a few at once in great number.
+// marketplace fills a source: 4,000 brands of 900 partners and of some that are gone, each tenth without a campaign and each seventh
+// without a new one, and 24,000 campaigns that start together with others, one in fifty at one moment.
 func marketplace(t *testing.T, on *localserver.SourceServer) *Source {
 	adminDSN, readerDSN := hubtest.SourceDBOn(t, on)
 	db := admin(t, adminDSN)
@@ -38,7 +38,8 @@ func marketplace(t *testing.T, on *localserver.SourceServer) *Source {
 			[]string{"READY", "LEAVE"}[i%4/3], made)
 	})
 	insert("brand", 4000, func(i int) string {
-		return fmt.Sprintf("%d, %d, 'b', 'person %d', %d, '%s', NULL, %s", i, 1+i*31%920, i*17%500, i*13%40, []string{"KR", "KR", "JP", "US"}[i%4], made)
+		return fmt.Sprintf("%d, %d, 'b', 'person %d', %d, '%s', NULL, %s", i, 1+i*31%920, i*17%500, i*13%40,
+			[]string{"KR", "KR", "JP", "US"}[i%4], made)
 	})
 	insert("campaign", 24_000, func(i int) string {
 		brand := 1 + i*7919%4001*(i%5+1)%4000
@@ -52,7 +53,8 @@ func marketplace(t *testing.T, on *localserver.SourceServer) *Source {
 		}
 		start := time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(hour/3*3) * time.Hour)
 		code := append(query.StatusCodes(), "1209", "1209", "1209", "1299", "12ab")[i*11%97%10]
-		return fmt.Sprintf("%d, 1, %d, 'run %d', '%s', '%s', NULL, 1, %d, 1, %s", i, brand, i*29%700, code, start.Format(time.DateTime), i*37%1000, made)
+		return fmt.Sprintf("%d, 1, %d, 'run %d', '%s', '%s', NULL, 1, %d, 1, %s", i, brand, i*29%700, code, start.Format(time.DateTime),
+			i*37%1000, made)
 	})
 	if _, err := db.ExecContext(t.Context(), "ANALYZE TABLE partner, partner_admin, brand, campaign"); err != nil {
 		t.Fatal(err)
@@ -65,7 +67,7 @@ func TestWalksAnswerAsTheWholeTable(t *testing.T) {
 	hubtest.SourceServers(t, func(t *testing.T, on *localserver.SourceServer) {
 		s := marketplace(t, on)
 		day := rapid.Custom(func(t *rapid.T) time.Time {
-			// A third of the dates are moments at which campaigns start.
+			// Campaigns start every three hours: a third of the dates are at such a moment, the others one or two minutes later.
 			return time.Date(2022, 1, 1, 3*rapid.IntRange(-100, 13_500).Draw(t, "hours"), rapid.IntRange(0, 2).Draw(t, "minutes"), 0, 0, time.UTC)
 		})
 		between := func(t *rapid.T) (after, before time.Time) {
@@ -108,7 +110,8 @@ func TestWalksAnswerAsTheWholeTable(t *testing.T) {
 			equal(t, f, got, want)
 		}))
 		t.Run("campaigns", rapid.MakeCheck(func(t *rapid.T) {
-			f := query.CampaignFilter{Page: pages(t), Keyword: maybe(t, "keyword", rapid.SampledFrom([]string{"run 1", "RUN 69", "run 699", "none", "😀"})),
+			f := query.CampaignFilter{Page: pages(t),
+				Keyword:       maybe(t, "keyword", rapid.SampledFrom([]string{"run 1", "RUN 69", "run 699", "none", "😀"})),
 				StatusCodes:   rapid.SliceOfN(rapid.SampledFrom([]string{"1206", "1209", "1210", "1299", "12AB", "1300"}), 0, 3).Draw(t, "statuses"),
 				MinApplyCount: maybe(t, "min", rapid.Ptr(rapid.SampledFrom([]int64{0, 500, 950, 999, 5000}), false))}
 			f.StartedAfter, f.StartedBefore = between(t)

@@ -1,11 +1,14 @@
 package query_test
 
 import (
+	"flag"
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -173,9 +176,18 @@ func TestPlainSQL(t *testing.T) {
 	}))
 }
 
+var source = flag.String("source", "", "what BenchmarkTools asks, in place of a sample of scale 1: data source name of a reader")
+
+// BenchmarkTools tells the median of a call, at the service, by one caller.
 func BenchmarkTools(b *testing.B) {
-	x := generated(b, "1")
-	x.exec(`ANALYZE TABLE partner, partner_admin, brand, campaign, campaign_application, deposit_transaction`)
+	var x *tools
+	if *source != "" {
+		x = &tools{t: b}
+		x.open(*source)
+	} else {
+		x = generated(b, "1")
+		x.exec(`ANALYZE TABLE partner, partner_admin, brand, campaign, campaign_application, deposit_transaction`)
+	}
 	for _, c := range []struct{ what, name, input string }{
 		{"list", "describe_schema", `{}`},
 		{"table", "describe_schema", `{"table": "campaign"}`},
@@ -185,23 +197,46 @@ func BenchmarkTools(b *testing.B) {
 		{"category", "search_brands", `{"categoryId": 12}`},
 		{"contact", "search_brands", `{"categoryId": 12, "hasVerifiedContact": true}`},
 		{"leaf", "search_brands", `{"categoryId": 101, "hasVerifiedContact": true}`},
-		{"before", "search_brands", `{"lastCampaignBefore": "2025-01-01", "hasVerifiedContact": true}`},
+		{"before", "search_brands", `{"lastCampaignBefore": "2025-01-01"}`},
+		{"before-half-a-year", "search_brands", `{"lastCampaignBefore": "2026-01-01"}`},
+		{"before-category", "search_brands", `{"categoryId": 12, "lastCampaignBefore": "2025-01-01"}`},
+		{"before-leaf", "search_brands", `{"categoryId": 101, "lastCampaignBefore": "2025-01-01"}`},
+		{"before-contact", "search_brands", `{"countryCode": "KR", "lastCampaignBefore": "2025-01-01", "hasVerifiedContact": true}`},
+		{"before-200", "search_brands", `{"lastCampaignBefore": "2025-01-01", "limit": 200}`},
+		{"before-few", "search_brands", `{"lastCampaignBefore": "2022-07-01"}`},
+		{"before-none", "search_brands", `{"lastCampaignBefore": "2021-01-01"}`},
+		{"before-keyword", "search_brands", `{"keyword": "김", "lastCampaignBefore": "2025-01-01"}`},
+		{"before-rare", "search_brands", `{"keyword": "100%", "lastCampaignBefore": "2025-01-01"}`},
+		{"between", "search_brands", `{"lastCampaignAfter": "2024-07-01", "lastCampaignBefore": "2025-01-01"}`},
 		{"keyword", "search_brands", `{"keyword": "100%"}`},
+		{"keyword-often", "search_brands", `{"keyword": "김"}`},
+		{"offset", "search_brands", `{"offset": 1000}`},
+		{"offset-before", "search_brands", `{"offset": 1000, "lastCampaignBefore": "2025-01-01"}`},
 		{"brand", "get_brand", `{"brandId": 77}`},
 		{"all", "search_campaigns", `{}`},
 		{"status", "search_campaigns", `{"statusCodes": ["1206"]}`},
 		{"partner", "search_campaigns", `{"partnerId": 77}`},
 		{"keyword", "search_campaigns", `{"keyword": "100%"}`},
+		{"no-hit", "search_campaigns", `{"keyword": "zzqqxx"}`},
+		{"applied", "search_campaigns", `{"statusCodes": ["1209"], "minApplyCount": 100}`},
+		{"applied-none", "search_campaigns", `{"statusCodes": ["1209"], "minApplyCount": 100000}`},
+		{"applied-any", "search_campaigns", `{"minApplyCount": 100000}`},
+		{"offset", "search_campaigns", `{"offset": 1000}`},
 		{"partner", "search_partner_contacts", `{"partnerId": 77}`},
 		{"campaign", "get_campaign_performance", `{"campaignId": 777}`},
 	} {
 		b.Run(c.name+"/"+c.what, func(b *testing.B) {
 			b.ReportAllocs()
+			var took []time.Duration
 			for b.Loop() {
+				start := time.Now()
 				if _, err := x.raw(b.Context(), c.name, c.input); err != nil {
 					b.Fatal(err)
 				}
+				took = append(took, time.Since(start))
 			}
+			slices.Sort(took)
+			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 		})
 	}
 }

@@ -29,29 +29,54 @@ const categoryName = `COALESCE(
 // candidate costs what filters and order need, and the winners alone are joined for
 // columns, contact and names.
 //
-// Where the candidates are many beside the page, those with a campaign since some
-// recent time often fill it, and an index finds them. Only when they do not, all
+// Where the candidates are many beside the page, those with a campaign since some time
+// often fill it, and an index finds them (see walk). Only when they do not, all
 // candidates are looked at.
 func (s *Source) SearchBrands(ctx context.Context, f query.BrandFilter) ([]query.BrandMatch, error) {
 	if perRow := campaignsPerBrand(f); perRow > 0 {
-		campaigns := query.CampaignFilter{StartedAfter: f.LastCampaignAfter, StartedBefore: f.LastCampaignBefore, Page: f.Page}
-		since, all, err := s.recently(ctx, campaigns, perRow)
-		if err != nil {
-			return nil, err
-		}
-		if !since.IsZero() {
-			brands, err := s.brands(ctx, f, since)
-			// A date filter leaves no brand that has no campaign.
-			if err != nil || all || int64(len(brands)) > f.Limit {
-				return brands, err
-			}
+		if brands, done, err := s.newestBrands(ctx, f, perRow); err != nil || done {
+			return brands, err
 		}
 	}
-	return s.brands(ctx, f, time.Time{})
+	return s.brands(ctx, f, nil)
 }
 
-// campaignsPerBrand is how many of the newest campaigns to look at for each brand of
-// the page, or 0 when looking at all candidates costs less.
+// newestBrands answers the page when the newest campaigns are of its brands, perRow of them or some more for each.
+func (s *Source) newestBrands(ctx context.Context, f query.BrandFilter, perRow int64) (brands []query.BrandMatch, done bool, err error) {
+	c := query.CampaignFilter{StartedAfter: f.LastCampaignAfter, StartedBefore: f.LastCampaignBefore, Page: f.Page}
+	dated := !c.StartedAfter.IsZero() || !c.StartedBefore.IsZero()
+	// Where all are looked at a brand costs a fourth of what a campaign does, less without a category, whose index is read first, and
+	// least with a keyword, which few of them have. What is likely to be enough is not always.
+	most := func() (n int64, err error) {
+		if f.Category != nil {
+			n = f.Category.Brands / 6
+		} else if n, err = s.rows(ctx, "brand"); err != nil {
+			return 0, err
+		} else {
+			n /= 16
+		}
+		if f.Keyword != "" {
+			n /= 2
+		}
+		return n, nil
+	}
+	err = s.walk(ctx, c, perRow, most, func(since time.Time, all bool) (int64, error) {
+		brands, err = s.brands(ctx, f, &since)
+		// A date filter leaves no brand that has no campaign.
+		done = all && dated || int64(len(brands)) > f.Limit
+		if done || err != nil || len(brands) > 0 || f.Offset == 0 {
+			return f.Offset + int64(len(brands)), err
+		}
+		before := f
+		before.Page = query.Page{Limit: f.Offset}
+		ids, args := brandIDs(before, &since)
+		return s.count(ctx, ids, args)
+	})
+	return brands, done, err
+}
+
+// campaignsPerBrand is how many of the newest campaigns to look at first for each brand
+// of the page, or 0 when looking at all candidates costs less.
 func campaignsPerBrand(f query.BrandFilter) int64 {
 	c := f.Category
 	switch {
@@ -65,14 +90,14 @@ func campaignsPerBrand(f query.BrandFilter) int64 {
 	// Every one in AllBrands/Brands campaigns is of the category; a brand often has two
 	// of them. A campaign costs about twice what a candidate does.
 	perRow := 2 * c.AllBrands / c.Brands
-	if perRow*(f.Offset+f.Limit+1) > c.Brands/2 {
+	if perRow*(f.Limit+1) > c.Brands/2 {
 		return 0
 	}
 	return perRow
 }
 
 // brands searches all brands, or those with a campaign since a time.
-func (s *Source) brands(ctx context.Context, f query.BrandFilter, since time.Time) ([]query.BrandMatch, error) {
+func (s *Source) brands(ctx context.Context, f query.BrandFilter, since *time.Time) ([]query.BrandMatch, error) {
 	ids, args := brandIDs(f, since)
 	columns, join, order := `NULL, NULL, NULL, NULL`, ``, ``
 	if f.VerifiedContact {
@@ -122,12 +147,14 @@ ORDER BY page.last_campaign_at DESC, page.brand_id` + order
 
 // brandIDs is a statement for the ids of a page with their newest start_at, and its
 // arguments.
-func brandIDs(f query.BrandFilter, since time.Time) (string, []any) {
+func brandIDs(f query.BrandFilter, since *time.Time) (string, []any) {
 	var where, having conditions
 	from, args := `brand b`, []any(nil)
-	if !since.IsZero() {
+	named := `b.partner_id IN (SELECT p.partner_id FROM partner p WHERE p.name` + like + `)` // reads ix_partner_name, once
+	if since != nil {
+		named = `(SELECT p.name FROM partner p WHERE p.partner_id = b.partner_id)` + like
 		var recent string
-		recent, args = byStatus(query.CampaignFilter{StartedAfter: since, StartedBefore: f.LastCampaignBefore}, `SELECT c.brand_id`, ``,
+		recent, args = byStatus(query.CampaignFilter{StartedAfter: *since, StartedBefore: f.LastCampaignBefore}, `SELECT c.brand_id`, ``,
 			` UNION `)
 		from = `(` + recent + `) recent STRAIGHT_JOIN brand b ON b.brand_id = recent.brand_id`
 	}
@@ -139,9 +166,8 @@ func brandIDs(f query.BrandFilter, since time.Time) (string, []any) {
 		where.add("b.country_code = ?", f.CountryCode)
 	}
 	if f.Keyword != "" {
-		// Not a join: the names of all partners are read once, in ix_partner_name.
 		pattern := contains(f.Keyword)
-		where.add("(b.president"+like+" OR b.partner_id IN (SELECT p.partner_id FROM partner p WHERE p.name"+like+"))", pattern, pattern)
+		where.add("(b.president"+like+" OR "+named+")", pattern, pattern)
 	}
 	if f.VerifiedContact {
 		where.add("EXISTS (SELECT 1 FROM partner_admin a WHERE a.partner_id = b.partner_id AND " + active + ")")

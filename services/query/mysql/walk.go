@@ -1,0 +1,93 @@
+package mysql
+
+import (
+	"context"
+	"database/sql"
+	"time"
+
+	"hub.internal/services/query"
+)
+
+// campaignsPerRow is how many campaigns are looked at first for each row of a page in
+// the hope that enough of them pass the filters.
+const campaignsPerRow = 4
+
+// walk looks for the page of c among its newest campaigns: perRow for each row of a page, and where these are too few, as many
+// as the page should take after what was found, but eight times as many at a step. look answers how many rows of the list, up
+// to the page's end, are there since a time; all says that none of c's campaigns is older. The walk ends without a full page
+// when it should take more campaigns than most answers, unless c has no more. Keyword and MinApplyCount are look's alone.
+func (s *Source) walk(ctx context.Context, c query.CampaignFilter, perRow int64, most func() (int64, error),
+	look func(since time.Time, all bool) (found int64, err error)) error {
+	c.Keyword, c.MinApplyCount = "", nil
+	rows := c.Offset + c.Limit + 1
+	for n := perRow * (c.Limit + 1); ; {
+		since, all, err := s.recently(ctx, c, n)
+		if err != nil || since.IsZero() && !all {
+			return err
+		}
+		found, err := look(since, all)
+		if err != nil || all || found >= rows {
+			return err
+		}
+		bound, err := most()
+		if err != nil {
+			return err
+		}
+		// A third more, since chance made the sample.
+		likely := n * rows * 4 / (3 * max(found, 1))
+		if likely <= bound {
+			n = min(likely, 8*n)
+			continue
+		}
+		if c.StartedAfter.IsZero() && len(c.StatusCodes) == 0 {
+			return nil
+		}
+		there, args := byStatus(c, `SELECT 1`, ` LIMIT ?`, ` UNION ALL `, bound)
+		if in, err := s.count(ctx, there+` LIMIT ?`, append(args, bound)); err != nil || in >= bound {
+			return err
+		}
+		_, err = look(c.StartedAfter, true)
+		return err
+	}
+}
+
+// recently returns the start of the campaign behind the newest n of c, and all when there are no more than n: then none is older
+// than c.StartedAfter, which it returns. A zero time without all promises nothing.
+func (s *Source) recently(ctx context.Context, c query.CampaignFilter, n int64) (since time.Time, all bool, err error) {
+	c.Page = query.Page{Limit: 1, Offset: n}
+	ids, args := mergedByStatus(c, "c.start_at")
+	since, all = c.StartedAfter, true
+	err = s.Query(ctx, ids, args, func(r *sql.Rows) error {
+		var text string
+		if err := r.Scan(&text); err != nil {
+			return err
+		}
+		since, all = time.Time{}, false
+		if t, err := time.Parse(time.DateTime, text); err == nil { // not a zero date
+			since = t
+		}
+		return nil
+	})
+	return since, all, err
+}
+
+// rows is about how many rows a table has, as the server knows without counting; 0 when it does not.
+func (s *Source) rows(ctx context.Context, table string) (n int64, err error) {
+	const statement = `SELECT TABLE_ROWS FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?`
+	err = s.Query(ctx, statement, []any{table}, func(r *sql.Rows) error {
+		var known sql.NullInt64
+		err := r.Scan(&known)
+		n = known.Int64
+		return err
+	})
+	return n, err
+}
+
+// count answers how many rows a statement has.
+func (s *Source) count(ctx context.Context, statement string, args []any) (n int64, err error) {
+	err = s.Query(ctx, `SELECT COUNT(*) FROM (`+statement+`) counted`, args, func(r *sql.Rows) error { return r.Scan(&n) })
+	if incomparable(err) {
+		err = nil
+	}
+	return n, err
+}

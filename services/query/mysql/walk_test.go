@@ -1,0 +1,137 @@
+package mysql
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/localserver"
+	"hub.internal/services/query"
+	"hub.internal/services/query/mysql/server"
+)
+
+// marketplace fills a source: 4,000 brands of 900 partners and of some that are gone, each tenth without a campaign and each seventh
+// without a new one, and 24,000 campaigns that start together with others, one in fifty at one moment.
+func marketplace(t *testing.T, on *localserver.SourceServer) *Source {
+	adminDSN, readerDSN := hubtest.SourceDBOn(t, on)
+	db := admin(t, adminDSN)
+	insert := func(table string, n int, row func(i int) string) {
+		for from := 1; from <= n; from += 2000 {
+			var rows []string
+			for i := from; i <= min(n, from+1999); i++ {
+				rows = append(rows, "("+row(i)+")")
+			}
+			if _, err := db.ExecContext(t.Context(), "INSERT INTO "+table+" VALUES "+strings.Join(rows, ",")); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	const made = "'2020-01-01'"
+	insert("partner", 900, func(i int) string { return fmt.Sprintf("%d, 'firm %d', NULL, 'KR', %s", i, i%300, made) })
+	insert("partner_admin", 900, func(i int) string {
+		return fmt.Sprintf("%d, %d, 'n%d', 'c%d@p.example', %d, '%s', NULL, NULL, %s", i, 1+i*7%900, i, i, min(i%3, 1),
+			[]string{"READY", "LEAVE"}[i%4/3], made)
+	})
+	insert("brand", 4000, func(i int) string {
+		return fmt.Sprintf("%d, %d, 'b', 'person %d', %d, '%s', NULL, %s", i, 1+i*31%920, i*17%500, i*13%40,
+			[]string{"KR", "KR", "JP", "US"}[i%4], made)
+	})
+	insert("campaign", 24_000, func(i int) string {
+		brand := 1 + i*7919%4001*(i%5+1)%4000
+		brand += (10 - brand%10) / 10 // those that end in 0 have none
+		hour := i * 40 / 24           // 40,000 hours in all, a few campaigns in each
+		switch {
+		case brand%7 == 3:
+			hour /= 3
+		case i%50 == 7:
+			hour = 20_000
+		}
+		start := time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(hour/3*3) * time.Hour)
+		code := append(query.StatusCodes(), "1209", "1209", "1209", "1299", "12ab")[i*11%97%10]
+		return fmt.Sprintf("%d, 1, %d, 'run %d', '%s', '%s', NULL, 1, %d, 1, %s", i, brand, i*29%700, code, start.Format(time.DateTime),
+			i*37%1000, made)
+	})
+	if _, err := db.ExecContext(t.Context(), "ANALYZE TABLE partner, partner_admin, brand, campaign"); err != nil {
+		t.Fatal(err)
+	}
+	return openSource(t, readerDSN, server.Options{})
+}
+
+// TestWalksAnswerAsTheWholeTable compares what is found among the newest campaigns with the statement that looks at all candidates.
+func TestWalksAnswerAsTheWholeTable(t *testing.T) {
+	hubtest.SourceServers(t, func(t *testing.T, on *localserver.SourceServer) {
+		s := marketplace(t, on)
+		day := rapid.Custom(func(t *rapid.T) time.Time {
+			// Campaigns start every three hours: a third of the dates are at such a moment, the others one or two minutes later.
+			return time.Date(2022, 1, 1, 3*rapid.IntRange(-100, 13_500).Draw(t, "hours"), rapid.IntRange(0, 2).Draw(t, "minutes"), 0, 0, time.UTC)
+		})
+		between := func(t *rapid.T) (after, before time.Time) {
+			before = maybe(t, "before", day)
+			if after = maybe(t, "after", day); !before.IsZero() && after.After(before) {
+				after, before = before, after
+			}
+			return after, before
+		}
+		pages := func(t *rapid.T) query.Page {
+			return query.Page{Limit: rapid.SampledFrom([]int64{1, 2, 5, 10, 50, 200}).Draw(t, "limit"),
+				Offset: rapid.SampledFrom([]int64{0, 0, 0, 1, 3, 10, 50, 51, 400, 1000, 1001}).Draw(t, "offset")}
+		}
+		equal := func(t *rapid.T, f, got, want any) {
+			a, _ := json.Marshal(got)
+			b, _ := json.Marshal(want)
+			if string(a) != string(b) {
+				t.Fatalf("%+v\n%s\nand of all\n%s", f, a, b)
+			}
+		}
+		t.Run("brands", rapid.MakeCheck(func(t *rapid.T) {
+			f := query.BrandFilter{Page: pages(t), CountryCode: maybe(t, "country", rapid.SampledFrom([]string{"KR", "US", "VN"})),
+				VerifiedContact: rapid.Bool().Draw(t, "contact"), Keyword: maybe(t, "keyword", rapid.SampledFrom([]string{"person 1", "firm 29",
+					"person 499", "FIRM 299", "nobody", "😀"}))}
+			f.LastCampaignAfter, f.LastCampaignBefore = between(t)
+			if few := rapid.SampledFrom([]int64{0, 0, 1, 12, 40, 50}).Draw(t, "categories"); few > 0 {
+				f.Category = &query.CategoryScope{Brands: min(few, 40) * 100, AllBrands: 4000}
+				for id := range few {
+					f.Category.IDs = append(f.Category.IDs, id)
+				}
+			}
+			got, err := s.SearchBrands(t.Context(), f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := s.brands(t.Context(), f, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			equal(t, f, got, want)
+		}))
+		t.Run("campaigns", rapid.MakeCheck(func(t *rapid.T) {
+			f := query.CampaignFilter{Page: pages(t),
+				Keyword:       maybe(t, "keyword", rapid.SampledFrom([]string{"run 1", "RUN 69", "run 699", "none", "😀"})),
+				StatusCodes:   rapid.SliceOfN(rapid.SampledFrom([]string{"1206", "1209", "1210", "1299", "12AB", "1300"}), 0, 3).Draw(t, "statuses"),
+				MinApplyCount: maybe(t, "min", rapid.Ptr(rapid.SampledFrom([]int64{0, 500, 950, 999, 5000}), false))}
+			f.StartedAfter, f.StartedBefore = between(t)
+			got, err := s.SearchCampaigns(t.Context(), f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := s.allCampaigns(t.Context(), f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			equal(t, f, got, want)
+		}))
+	})
+}
+
+// maybe draws a value in two of three cases.
+func maybe[V any](t *rapid.T, what string, g *rapid.Generator[V]) (v V) {
+	if rapid.IntRange(0, 2).Draw(t, what+"?") > 0 {
+		v = g.Draw(t, what)
+	}
+	return v
+}

@@ -50,8 +50,6 @@ type Spec struct {
 	Replaces bool `json:"replaces,omitempty"`
 	// Input is the schema of the request body; bounds are enforced at the edge and again in the service.
 	Input json.RawMessage `json:"input_schema"`
-	// Numbers names the strings of the input that are taken as whole numbers too: ids.
-	Numbers []string `json:"numbers,omitempty"`
 	// Output documents data.
 	Output json.RawMessage `json:"output_schema"`
 	// Errors are the codes that this tool adds to those that any call can answer.
@@ -169,7 +167,6 @@ func New[In, Out any](d Declaration, do func(context.Context, In) (Out, error)) 
 		key = KeyRequired
 	}
 	spec := d.spec()
-	spec.Numbers = schema.NumbersFor[In]()
 	return Tool{RecordsItself: d.RecordsItself, Spec: spec, Endpoint: bind(spec, d.Input, key, 0, do)}
 }
 
@@ -179,8 +176,10 @@ func bind[In, Out any](spec Spec, input *schema.Schema, key string, status int,
 	do func(context.Context, In) (Out, error)) endpoint.Endpoint {
 	binding := schema.Bind[In](input)
 	binding.Bound(spec.MaxBody)
-	if status != 0 {
-		binding.TakeNulls() // as the edge does for a route
+	if status != 0 { // as the edge does: programs call routes, models call tools
+		binding.TakeNulls()
+	} else {
+		binding.Lenient()
 	}
 	return func(ctx context.Context, request any) (any, error) {
 		call := request.(*Call)

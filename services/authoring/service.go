@@ -238,7 +238,7 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	}
 	id, ok := schema.ParseID(in.SegmentID)
 	if !ok {
-		return tool.Result{}, notFound(segmentKind, string(in.SegmentID))
+		return tool.Result{}, notFound(segmentKind, in.SegmentID)
 	}
 	segment, err := s.c.Store.Segment(ctx, id)
 	if err != nil {

@@ -38,10 +38,10 @@ func Tools(s *Service) []tool.Tool {
 
 // listSegmentsIn is the input of list_segments; the schema below declares its bounds.
 type listSegmentsIn struct {
-	Limit     int64         `json:"limit"`
-	Kind      string        `json:"kind"`
-	SegmentID schema.IDText `json:"segmentId"`
-	Offset    int64         `json:"offset"`
+	Limit     int64  `json:"limit"`
+	Kind      string `json:"kind"`
+	SegmentID string `json:"segmentId"`
+	Offset    int64  `json:"offset"`
 }
 
 // listSegmentsTool declares list_segments.
@@ -63,10 +63,10 @@ func listSegmentsTool(s *Service) tool.Tool {
 
 // listDraftsIn is the input of list_drafts.
 type listDraftsIn struct {
-	Limit   int64         `json:"limit"`
-	Status  string        `json:"status"`
-	DraftID schema.IDText `json:"draftId"`
-	Offset  int64         `json:"offset"`
+	Limit   int64  `json:"limit"`
+	Status  string `json:"status"`
+	DraftID string `json:"draftId"`
+	Offset  int64  `json:"offset"`
 }
 
 // listDraftsTool declares list_drafts.
@@ -132,7 +132,7 @@ func createSegmentTool(s *Service) tool.Tool {
 
 // saveMessageDraftIn is the input of save_message_draft. Targets stay as they were sent, as those of a segment.
 type saveMessageDraftIn struct {
-	SegmentID       schema.IDText   `json:"segmentId"`
+	SegmentID       string          `json:"segmentId"`
 	Name            string          `json:"name"`
 	SubjectTemplate string          `json:"subjectTemplate"`
 	BodyTemplate    string          `json:"bodyTemplate"`

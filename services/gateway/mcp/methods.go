@@ -26,6 +26,9 @@ const (
 	countMeta    = "hub/count"
 	tookMeta     = "hub/tookMs"
 	replayedMeta = "hub/replayed"
+	nowMeta      = "hub/now"
+	zoneMeta     = "hub/timeZone"
+	newestMeta   = "hub/newest"
 )
 
 // codeRefused is the JSON-RPC error of what Hub refuses and what is no call; its data is the failure envelope.
@@ -54,7 +57,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if _, err := s.other(ctx, c); err != nil {
 			return nil, s.refused(ctx, c, codeRefused, err)
 		}
-		return next(ctx, method, req)
+		return s.withInstructions(next(ctx, method, req))
 	}
 }
 
@@ -101,13 +104,13 @@ func (s *Server) callTool(ctx context.Context, x *exchange, slot int, name strin
 		answer := response.(*edge.Answer)
 		var data *payload
 		if data, err = x.collect(caller.With(ctx, c.Caller), answer.Response); err == nil {
-			return result(x, slot, c, data, answer), nil
+			return s.result(x, slot, c, data, answer), nil
 		}
 	}
 	if c.Entry == nil && fault.From(err).Code == fault.NotFound {
 		return nil, s.refused(ctx, c, jsonrpc.CodeInvalidParams, err)
 	}
-	return result(x, slot, c, &payload{kept: c.Failure(s.gateway.Fault(ctx, c, err))}, nil), nil
+	return s.result(x, slot, c, &payload{kept: c.Failure(s.gateway.Fault(ctx, c, err))}, nil), nil
 }
 
 // transport is a call of a message.
@@ -124,10 +127,11 @@ func (t transport) Find() *catalog.Entry { return t.catalog.Entry(t.name) }
 func (t transport) Read(context.Context, int64) ([]byte, error) { return t.input, nil }
 
 // result is what a call is answered: data in the envelope's place, or the failure envelope when there is no answer.
-func result(x *exchange, slot int, c *edge.Call, data *payload, a *edge.Answer) *mcp.CallToolResult {
+func (s *Server) result(x *exchange, slot int, c *edge.Call, data *payload, a *edge.Answer) *mcp.CallToolResult {
 	value, text := x.keep(slot, data)
 	r := &mcp.CallToolResult{StructuredContent: value, Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: a == nil}
 	r.Meta = mcp.Meta{requestMeta: c.RequestID, tookMeta: c.Took()}
+	s.tellsNow(r.Meta)
 	if a != nil {
 		r.Meta[countMeta] = a.Count
 		if a.Replayed {

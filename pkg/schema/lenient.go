@@ -78,7 +78,8 @@ func inCase(enum []string, text string) (string, bool) {
 // isItem tells whether a scalar is the one item of a list rather than something else: a text with a comma may be several.
 func isItem(n *node, kind jsontext.Kind, raw []byte) bool {
 	return n.kind == "array" && n.minItems < 2 && n.maxItems > 0 &&
-		n.items != nil && (n.items.kind == "string" || n.items.kind == "integer") && (kind == '0' || kind == '"' && len(raw) > len(`""`) && !bytes.ContainsAny(raw, `,[\`))
+		n.items != nil && (n.items.kind == "string" || n.items.kind == "integer") &&
+		(kind == '0' || kind == '"' && len(raw) > len(`""`) && !bytes.ContainsAny(raw, `,[\`))
 }
 
 // removal takes the members out of an object that stand for nothing, with one comma each.
@@ -128,13 +129,13 @@ func fixHint(n *node, kind jsontext.Kind, raw []byte) string {
 
 // formatHint is fixHint for a text that is not of its format.
 func (p *validation) formatHint(n *node, text []byte) string {
-	if p.found.Full() {
+	if p.found.Full() || n.format != ISODate {
 		return ""
 	}
-	if whole, err := strconv.ParseInt(string(text), 10, 64); err == nil && n.format == ISODate {
+	if whole, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		return dateHint(string(text), whole)
 	}
-	return ""
+	return "; today is " + time.Now().UTC().Format(time.DateOnly)
 }
 
 // dateHint is how a date is written that came as a number: 20261126, or the seconds or milliseconds since 1970.

@@ -81,7 +81,13 @@ func TestMessagesMend(t *testing.T) {
 	for input, want := range map[string]string{
 		`{"segmentId":"1","category_id":12}`: "/category_id is not a property of this input; " +
 			"did you mean categoryId? Here it has " + all + ".",
-		`{"segmentId":"1","zzz":12}`: "/zzz is not a property of this input; here it has " + all + ".",
+		`{"segmentId":"1","q":"x"}`:        "/q is not a property of this input; did you mean keyword? Here it has " + all + ".",
+		`{"segmentId":"1","page_size":20}`: "/page_size is not a property of this input; did you mean limit? Here it has " + all + ".",
+		`{"segmentId":"1","filters":{}}`: "/filters is not a property of this input; " +
+			"each condition is a member of the input itself. Here it has " + all + ".",
+		`{"segmentId":"1","page":2}`:       "/page is not a property of this input; here it has " + all + ".", // which has no offset
+		`{"segmentId":"1","since":"soon"}`: "",
+		`{"segmentId":"1","zzz":12}`:       "/zzz is not a property of this input; here it has " + all + ".",
 		`{"input":{"segmentId":"1"}}`: "/input wraps the input: send the fields themselves as the body; " +
 			"here it has " + all + ".",
 		`{"Arguments":{"segmentId":"1"}}`: "/Arguments wraps the input: send the fields themselves as the body; " +

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -287,8 +288,8 @@ func (p *validation) unknown(n *node, quoted []byte) (wraps bool, err error) {
 	case wraps:
 		p.report("additionalProperties", "wraps the input: send the fields themselves as the body; %s", here)
 	default:
-		if nearest := Nearest(name, n.names); nearest != "" {
-			here = "did you mean " + nearest + "? " + strings.ToUpper(here[:1]) + here[1:]
+		if hint := cmp.Or(otherwise(name, n.properties), meantBy(Nearest(name, n.names))); hint != "" {
+			here = hint + " " + strings.ToUpper(here[:1]) + here[1:]
 		}
 		p.report("additionalProperties", "is not a property of this input; %s", here)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -18,7 +19,11 @@ var sloppy = []struct{ name, tool, input, mend string }{
 	{"snake-case", "search_brands", `{"category_id": 12}`, `{"categoryId": 12}`},
 	{"misspelt", "search_brands", `{"hasVerifiedContcat": true}`, `{"hasVerifiedContact": true}`},
 	{"half-a-name", "search_brands", `{"country": "KR"}`, `{"countryCode": "KR"}`},
-	{"unknown-member", "search_brands", `{"sort": "name"}`, `{}`},
+	{"unknown-member", "search_brands", `{"colour": "red"}`, `{}`},
+	{"a-sort", "search_brands", `{"sort": "name"}`, `{}`},
+	{"a-page", "search_campaigns", `{"page": 2, "page_size": 20}`, `{"limit": 20, "offset": 1}`},
+	{"a-query", "search_brands", `{"query": "하늘"}`, `{"keyword": "하늘"}`},
+	{"filters", "search_brands", `{"filters": {"countryCode": "KR"}}`, `{"countryCode": "KR"}`},
 	{"wrapped-in-input", "get_brand", `{"input": {"brandId": 3001}}`, `{"brandId": 3001}`},
 	{"wrapped-in-arguments", "search_campaigns", `{"arguments": {"limit": 1}}`, `{"limit": 1}`},
 	{"wrapped-in-params", "list_categories", `{"params": {"parentId": 12}}`, `{"parentId": 12}`},
@@ -226,6 +231,8 @@ func TestSloppyCalls(t *testing.T) {
 }
 
 // holdGolden compares with testdata/sloppy, or with the file of sloppy/mysql where MySQL answers otherwise.
+var today = regexp.MustCompile(`today is \d{4}-\d\d-\d\d`)
+
 func holdGolden(t *testing.T, name string, g golden) {
 	t.Helper()
 	var b bytes.Buffer
@@ -233,6 +240,7 @@ func holdGolden(t *testing.T, name string, g golden) {
 		t.Fatal(err)
 	}
 	b.WriteByte('\n')
+	got := today.ReplaceAll(b.Bytes(), []byte("today is 2026-01-31"))
 	path := filepath.Join("testdata", "sloppy", name+".json")
 	want, err := os.ReadFile(path)
 	if own := filepath.Join("testdata", "sloppy", "mysql", name+".json"); hubtest.SourceIsMySQL() {
@@ -241,17 +249,17 @@ func holdGolden(t *testing.T, name string, g golden) {
 		}
 		path = own
 	}
-	if err == nil && bytes.Equal(b.Bytes(), want) {
+	if err == nil && bytes.Equal(got, want) {
 		return
 	}
 	if !*update {
-		t.Errorf("got %s\nwant %s\n(%v; go test -run TestSloppyCalls -update writes it)", b.Bytes(), want, err)
+		t.Errorf("got %s\nwant %s\n(%v; go test -run TestSloppyCalls -update writes it)", got, want, err)
 		return
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(path, got, 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

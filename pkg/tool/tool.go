@@ -90,6 +90,8 @@ type Call struct {
 	IdempotencyKey string
 	// DeriveKey tells that the caller has sent no key: IdempotencyKey is new with each call.
 	DeriveKey bool
+	// MostBytes is how many bytes of data the caller can read at once; 0 when it has not said.
+	MostBytes int
 }
 
 // Head is what an answer says beside its data, on every hop from its owner to the caller.
@@ -191,6 +193,9 @@ func bind[In, Out any](spec Spec, input *schema.Schema, key string, status int,
 			}
 			defer end()
 			ctx = held
+		}
+		if call.MostBytes > 0 {
+			ctx = context.WithValue(ctx, mostBytes{}, call.MostBytes)
 		}
 		in, f := binding.Decode(ctx, call.Input)
 		if f != nil {

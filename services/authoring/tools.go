@@ -104,8 +104,8 @@ func createSegmentTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: createSegment, Position: 13, Category: tool.Author, Scope: scopeAuthor, Write: true, MaxBody: maxWrite,
 		Description: "Store a named list of targets, the second step after search_brands. Each target is an id of the source and a snapshot, " +
-			"which is kept unchanged as evidence for reviewers and audit: {} takes the source's row now; send the row that a search tool " +
-			"answered only where it has to be that one. Name each externalId once. Use the segment_id with save_message_draft.",
+			"kept unchanged as evidence for reviewers and audit: {} takes the source's row now, or send the row that a search tool " +
+			"answered. Name each externalId once. Use the segment_id with save_message_draft.",
 		Input: schema.Object(
 			schema.Required("name", schema.String("Name of the segment.", schema.Length(1, maxName))),
 			schema.Required("kind", schema.String("What externalId is the id of. partner and brand mean a corporate unit.",
@@ -115,7 +115,7 @@ func createSegmentTool(s *Service) tool.Tool {
 				schema.Length(0, maxCreatedBy))),
 			schema.Required("targets", schema.Array("The targets.", schema.Object(
 				schema.Required("externalId", schema.Integer("Primary key of the partner, brand or campaign in the source.", schema.Min(0))),
-				schema.Required("snapshot", schema.FreeObject("{}, or the whole row as a search tool answered it.")),
+				schema.Required("snapshot", schema.FreeObject("{}, or the row as a search tool answered it.")),
 			), schema.Items(0, MaxSegmentTargets))),
 		),
 		Output: schema.Of[SegmentCreated](),

@@ -137,8 +137,9 @@ func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64,
 		if err != nil {
 			return nil, err
 		}
+		most, _ := strconv.Atoi(r.Header.Get(tool.BytesHeader)) // 0 for none
 		return &tool.Call{Tool: name, Input: body, IdempotencyKey: r.Header.Get(tool.KeyHeader),
-			DeriveKey: r.Header.Get(tool.DeriveHeader) != ""}, nil
+			DeriveKey: r.Header.Get(tool.DeriveHeader) != "", MostBytes: most}, nil
 	}
 	encode := func(_ context.Context, w http.ResponseWriter, response any) error {
 		r := response.(*tool.Result)

@@ -92,6 +92,8 @@ type Request struct {
 	IdempotencyKey string
 	// DeriveKey tells that the caller sent none, and that IdempotencyKey is new.
 	DeriveKey bool
+	// MostBytes is how many bytes of data the caller can read at once; 0 is any number.
+	MostBytes int
 	// Retry tells that doing it twice is harmless.
 	Retry bool
 	// Show sends along the token of whoever the call is for: the operation needs to know.
@@ -401,6 +403,9 @@ func (c *Client) request(ctx context.Context, addr string, r Request) (*http.Req
 		if r.DeriveKey {
 			h.Set(tool.DeriveHeader, "true")
 		}
+	}
+	if r.MostBytes > 0 {
+		h.Set(tool.BytesHeader, strconv.Itoa(r.MostBytes))
 	}
 	otel.GetTextMapPropagator().Inject(ctx, propagation.HeaderCarrier(h))
 	return req, nil

@@ -32,12 +32,8 @@ func Bind[In any](s *Schema) *Binding[In] {
 	if err := sameMembers(s, reflect.TypeFor[In](), "(root)"); err != nil {
 		panic(fmt.Sprintf("schema: %v", err))
 	}
-	if err := v.TakeNumbers(NumbersFor[In]()...); err != nil {
-		panic(err)
-	}
 	b := &Binding[In]{Validator: v, options: jsonv2.JoinOptions(jsonv2.WithUnmarshalers(
-		jsonv2.JoinUnmarshalers(jsonv2.UnmarshalFromFunc(unmarshalWhole), jsonv2.UnmarshalFromFunc(unmarshalRaw),
-			jsonv2.UnmarshalFromFunc(unmarshalIDText))),
+		jsonv2.JoinUnmarshalers(jsonv2.UnmarshalFromFunc(unmarshalWhole), jsonv2.UnmarshalFromFunc(unmarshalRaw))),
 		jsontext.AllowDuplicateNames(true))} // Validate has refused them
 	defaults := map[string]json.RawMessage{}
 	for name, p := range s.Properties {
@@ -60,18 +56,19 @@ func Bind[In any](s *Schema) *Binding[In] {
 }
 
 // Decode validates input and decodes it; absent members take their defaults. A
-// json.RawMessage in the result is a part of input, not a copy.
+// json.RawMessage in the result is a part of input, not a copy (of a copy where Lenient has mended something).
 // It returns E_VALIDATION with every violation; when ctx ends it stops with that.
 func (b *Binding[In]) Decode(ctx context.Context, input []byte) (In, *fault.Error) {
 	var in In
-	if f := b.Validate(ctx, input); f != nil {
+	mends, f := b.judge(ctx, input)
+	if f != nil {
 		return in, f
 	}
 	// Decoded for each call: what one caller gets must not share a slice with the next one's.
 	if f := b.decode(b.defaults, &in); f != nil {
 		return in, f
 	}
-	f := b.decode(input, &in)
+	f = b.decode(mended(input, mends), &in)
 	return in, f
 }
 
@@ -105,42 +102,6 @@ func unmarshalRaw(dec *jsontext.Decoder, to *json.RawMessage) error {
 	}
 	*to = json.RawMessage(raw[:len(raw):len(raw)])
 	return nil
-}
-
-// unmarshalIDText reads an id that may come as a number.
-func unmarshalIDText(dec *jsontext.Decoder, to *IDText) error {
-	raw, err := dec.ReadValue()
-	if err != nil {
-		return err
-	}
-	if raw.Kind() == '"' {
-		text, err := jsontext.AppendUnquote(nil, raw)
-		*to = IDText(text)
-		return err
-	}
-	value, ok := Int64(raw)
-	if !ok {
-		return fmt.Errorf("%s is no id", bytes.TrimSpace(raw))
-	}
-	*to = IDText(ID(value).String())
-	return nil
-}
-
-// NumbersFor names the members of In that are an IDText, whose schema is a string: an edge that knows the schema alone passes
-// them to TakeNumbers.
-func NumbersFor[In any]() []string {
-	t := reflect.TypeFor[In]()
-	if t.Kind() != reflect.Struct {
-		return nil
-	}
-	var names []string
-	for _, f := range reflect.VisibleFields(t) {
-		if f.Type == reflect.TypeFor[IDText]() {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // Int64 reads a JSON number the way inputs are decoded: 1.0 and 1e0 are 1. It is for

@@ -12,9 +12,9 @@ import (
 
 // Validator judges the bytes of one JSON value.
 type Validator struct {
-	root   *node
-	nulls  bool
-	values int
+	root           *node
+	nulls, lenient bool
+	values         int
 }
 
 // node is a schema prepared for one pass: no reflection, no map of keywords.
@@ -24,7 +24,6 @@ type node struct {
 	required             []string // at most 64: object keeps them in a bit set
 	closed               bool
 	names                []string // of the properties, sorted, for whoever sends another
-	numbers              bool     // a string whose digits may come as a number
 	items                *node
 	minItems, maxItems   int
 	minLength, maxLength int
@@ -107,19 +106,6 @@ func compile(s *Schema, path string) (*node, error) {
 		n.items = items
 	}
 	return n, nil
-}
-
-// TakeNumbers lets a whole number stand for its digits in these members of the root, which are strings: ids that a caller has
-// read as numbers. What the schema says of itself stays as it is.
-func (v *Validator) TakeNumbers(names ...string) error {
-	for _, name := range names {
-		m := v.root.properties[name]
-		if m == nil || m.node.kind != "string" {
-			return fmt.Errorf("schema: %q is no string of the input", name)
-		}
-		m.node.numbers = true
-	}
-	return nil
 }
 
 // TakeNulls lets null stand for an optional member that is not there. What the schema says of itself stays as it is.

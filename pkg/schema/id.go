@@ -9,13 +9,10 @@ import (
 // numbers end at 2^53.
 type ID int64
 
-// IDText is an id as a caller sends it: a string, or a whole number, which stands for its digits. ParseID judges it.
-type IDText string
-
 // ParseID reads an id in the one form that Hub writes it.
-func ParseID[T ~string](text T) (ID, bool) {
-	n, err := strconv.ParseInt(string(text), 10, 64)
-	return ID(n), err == nil && n > 0 && ID(n).String() == string(text)
+func ParseID(text string) (ID, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return ID(n), err == nil && n > 0 && ID(n).String() == text
 }
 
 // String is the id as text.

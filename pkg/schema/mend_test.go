@@ -37,12 +37,21 @@ func TestNearest(t *testing.T) {
 }
 
 type looked struct {
-	SegmentID  schema.IDText `json:"segmentId"`
-	Keyword    string        `json:"keyword"`
-	Limit      int64         `json:"limit"`
-	CategoryID *int64        `json:"categoryId"`
-	Wanted     bool          `json:"wanted"`
-	Codes      []string      `json:"codes"`
+	SegmentID  string   `json:"segmentId"`
+	Keyword    string   `json:"keyword"`
+	Limit      int64    `json:"limit"`
+	CategoryID *int64   `json:"categoryId"`
+	Wanted     bool     `json:"wanted"`
+	Codes      []string `json:"codes"`
+	Ids        []int64  `json:"ids"`
+	Kind       string   `json:"kind"`
+	Since      string   `json:"since"`
+	Rows       []row    `json:"rows"`
+}
+
+type row struct {
+	ID   int64   `json:"id"`
+	Name *string `json:"name"`
 }
 
 func lookedBinding() *schema.Binding[looked] {
@@ -52,21 +61,33 @@ func lookedBinding() *schema.Binding[looked] {
 			schema.String(""),
 		),
 		schema.Optional("keyword", schema.String("")),
-		schema.Optional("limit", schema.Integer("")),
+		schema.Optional("limit", schema.Integer("", schema.Range(1, 200), schema.Default(50))),
 		schema.Optional("categoryId", schema.Integer("")),
 		schema.Optional("wanted", schema.Boolean("")),
 		schema.Optional("codes", schema.Array("", schema.String(""))),
+		schema.Optional("ids", schema.Array("", schema.Integer(""))),
+		schema.Optional("kind", schema.String("", schema.Enum("ko", "en", "ACTIVE"))),
+		schema.Optional("since", schema.String("", schema.Format(schema.ISODate))),
+		schema.Optional("rows", schema.Array("", schema.Object(schema.Required("id", schema.Integer("")),
+			schema.Optional("name", schema.String(""))))),
 	))
 }
 
 func TestMessagesMend(t *testing.T) {
 	t.Parallel()
-	const all = "categoryId, codes, keyword, limit, segmentId, wanted"
+	const all = "categoryId, codes, ids, keyword, kind, limit, rows, segmentId, since, wanted"
+	const seconds = `, as of seconds since 1970: write "2026-05-23T00:00:00Z".`
 	b := lookedBinding()
 	for input, want := range map[string]string{
 		`{"segmentId":"1","category_id":12}`: "/category_id is not a property of this input; " +
 			"did you mean categoryId? Here it has " + all + ".",
-		`{"segmentId":"1","zzz":12}`: "/zzz is not a property of this input; here it has " + all + ".",
+		`{"segmentId":"1","q":"x"}`:        "/q is not a property of this input; did you mean keyword? Here it has " + all + ".",
+		`{"segmentId":"1","page_size":20}`: "/page_size is not a property of this input; did you mean limit? Here it has " + all + ".",
+		`{"segmentId":"1","filters":{}}`: "/filters is not a property of this input; " +
+			"each condition is a member of the input itself. Here it has " + all + ".",
+		`{"segmentId":"1","page":2}`:       "/page is not a property of this input; here it has " + all + ".", // which has no offset
+		`{"segmentId":"1","since":"soon"}`: "",
+		`{"segmentId":"1","zzz":12}`:       "/zzz is not a property of this input; here it has " + all + ".",
 		`{"input":{"segmentId":"1"}}`: "/input wraps the input: send the fields themselves as the body; " +
 			"here it has " + all + ".",
 		`{"Arguments":{"segmentId":"1"}}`: "/Arguments wraps the input: send the fields themselves as the body; " +
@@ -77,14 +98,25 @@ func TestMessagesMend(t *testing.T) {
 		`{"segmentId":"1","limit":"20"}`:    "/limit must be an integer, not a string: write 20 without quotes.",
 		`{"segmentId":"1","limit":"many"}`:  "/limit must be an integer, not a string.",
 		`{"segmentId":"1","wanted":"true"}`: "/wanted must be a boolean, not a string: write true without quotes.",
-		`{"segmentId":"1","codes":"1209"}`:  "/codes must be an array, not a string: write [value].",
+		`{"segmentId":"1","codes":"1209"}`:  "/codes must be an array, not a string: write [\"1209\"].",
 		`{"segmentId":"1","codes":[1209]}`:  `/codes/0 must be a string, not a number: write "1209".`,
 		`{"segmentId":"1","keyword":null}`: "/keyword must be a string, not null: " +
 			"leave it out when there is nothing to say.",
-		`{"segmentId":null}`:                                      "/segmentId must be a string, not null.",
-		`{"segmentId":7.5}`:                                       "/segmentId must be a string, or a whole number of 64 bits.",
-		`{"segmentId":99999999999999999999}`:                      "/segmentId must be a string, or a whole number of 64 bits.",
-		`{"segmentId":true}`:                                      "/segmentId must be a string, not a boolean.",
+		`{"segmentId":null}`:                      "/segmentId must be a string, not null.",
+		`{"segmentId":7.5}`:                       `/segmentId must be a string, not a number: write "7.5".`,
+		`{"segmentId":"1","codes":"1209,1210"}`:   `/codes must be an array, not a string: write ["1209", "1210"].`,
+		`{"segmentId":"1","codes":"[\"1209\"]"}`:  `/codes must be an array, not a string: send the JSON itself, not a text that holds it.`,
+		`{"segmentId":"1","ids":"12, 13"}`:        `/ids must be an array, not a string: write [12, 13].`,
+		`{"segmentId":"1","ids":12}`:              `/ids must be an array, not a number: write [12].`,
+		`{"segmentId":"1","rows":{"id":1}}`:       `/rows must be an array, not an object: write [{...}].`,
+		`{"segmentId":"1","wanted":1}`:            `/wanted must be a boolean, not a number: write true.`,
+		`{"segmentId":"1","since":20261126}`:      `/since must be a string, not a number: write "2026-11-26".`,
+		`{"segmentId":"1","since":1779494400}`:    "/since must be a string, not a number" + seconds,
+		`{"segmentId":"1","since":1779494400123}`: "/since must be a string, not a number" + seconds,
+		`{"segmentId":"1","since":5}`:             `/since must be a string, not a number: write a date such as "2026-01-31".`,
+		`{"segmentId":"1","since":"20261126"}`: `/since must be a date 2026-01-31, a time 2026-01-31T09:00:00, which is UTC, or an RFC 3339 ` +
+			`time such as 2026-01-31T09:00:00+09:00: write "2026-11-26".`,
+		`{"segmentId":true}`:                                      "/segmentId must be a string, not a boolean: write \"true\".",
 		`{"segmentId":"1","keyword":7}`:                           `/keyword must be a string, not a number: write "7".`,
 		`{"segmentId":"1","keyword":` + "\"\xff\"" + `}`:          "",
 		`{"segmentId":"1","` + strings.Repeat("x", 5000) + `":1}`: "",
@@ -94,44 +126,6 @@ func TestMessagesMend(t *testing.T) {
 			t.Errorf("%.80s is taken", input)
 		} else if want != "" && f.Message != want {
 			t.Errorf("%s\n got %s\nwant %s", input, f.Message, want)
-		}
-	}
-}
-
-// TestIDsComeAsNumbersToo: the edge, which has the schema alone, and the owner are of one mind.
-func TestIDsComeAsNumbersToo(t *testing.T) {
-	t.Parallel()
-	b := lookedBinding()
-	for input, want := range map[string]schema.IDText{
-		`{"segmentId":7}`: "7", `{"segmentId":7.0}`: "7", `{"segmentId":"7"}`: "7", `{"segmentId":"\u0037"}`: "7", `{"segmentId":-7}`: "-7",
-		`{"segmentId":9223372036854775807}`: "9223372036854775807", `{"segmentId":"seven"}`: "seven", `{"segmentId":""}`: "",
-	} {
-		if in, f := b.Decode(t.Context(), []byte(input)); f != nil || in.SegmentID != want {
-			t.Errorf("%s: %q %v", input, in.SegmentID, f)
-		}
-	}
-	names := schema.NumbersFor[looked]()
-	if len(names) != 1 || names[0] != "segmentId" {
-		t.Fatal(names)
-	}
-	edge, err := schema.Compile(
-		schema.Object(schema.Optional("segmentId", schema.String("")), schema.Optional("limit", schema.Integer(""))),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if f := edge.Validate(t.Context(), []byte(`{"segmentId":7}`)); f == nil {
-		t.Error("a number is taken where nobody has said so")
-	}
-	if err := edge.TakeNumbers(names...); err != nil {
-		t.Fatal(err)
-	}
-	if f := edge.Validate(t.Context(), []byte(`{"segmentId":7}`)); f != nil {
-		t.Error(f)
-	}
-	for _, name := range []string{"limit", "nothing"} {
-		if err := edge.TakeNumbers(name); err == nil {
-			t.Errorf("%s is no string", name)
 		}
 	}
 }

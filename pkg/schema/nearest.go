@@ -23,6 +23,31 @@ func Nearest(name string, known []string) string {
 	return best
 }
 
+// otherwise says what an input has for a member that other interfaces know, and this one under another name or not at all; "" for none.
+func otherwise(name string, has map[string]*member) string {
+	for _, o := range []struct{ names, has, hint string }{
+		{" page pageno pagenumber pageindex ", "offset", "pages are asked for by offset, which is limit × the pages before."},
+		{" size pagesize perpage count top max maxresults rows first ", "limit", "did you mean limit?"},
+		{" query q search searchterm term text name ", "keyword", "did you mean keyword?"},
+		{" query q statement text code ", "sql", "did you mean sql?"},
+		{" sort sortby order orderby sortorder direction ", "offset", "the order is fixed, as the tool describes it."},
+		{" filter filters where criteria conditions ", "limit", "each condition is a member of the input itself."},
+	} {
+		if strings.Contains(o.names, " "+normalized(name)+" ") && has[o.has] != nil {
+			return o.hint
+		}
+	}
+	return ""
+}
+
+// meantBy asks whether a name was meant; "" of none.
+func meantBy(nearest string) string {
+	if nearest == "" {
+		return ""
+	}
+	return "did you mean " + nearest + "?"
+}
+
 // normalized is a name without what people write differently.
 func normalized(name string) string {
 	return strings.Map(func(r rune) rune {

@@ -79,8 +79,9 @@ func TestEveryViolationIsListedInOrder(t *testing.T) {
 func TestAWrongTypeIsNamed(t *testing.T) {
 	t.Parallel()
 	b := schema.Bind[everything](everythingSchema)
-	for value, want := range map[string]string{"7": `a number: write "7"`, "7.5": "a number", "null": "null", "true": "a boolean",
-		"[]": "an array", "{}": "an object"} {
+	for value, want := range map[string]string{"7": `a number: write "7"`, "7.5": `a number: write "7.5"`, "null": "null",
+		"true": `a boolean: write "true"`,
+		"[]":   "an array", "{}": "an object"} {
 		f := b.Validate(t.Context(), []byte(`{"text":`+value+`}`))
 		if f == nil || violations(f)[0].Message != "must be a string, not "+want {
 			t.Errorf("%s: %v", value, f)

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,14 @@ import (
 // of the text, or nil; text that is no JSON or goes beyond a bound is read up to
 // there, and that is the one violation. When ctx ends it stops with that.
 func (v *Validator) Validate(ctx context.Context, input []byte) *fault.Error {
-	p := validation{budget: budget{ctx: ctx, dec: jsontext.NewDecoder(bytes.NewBuffer(input)), left: v.values, most: v.values}, nulls: v.nulls}
+	_, f := v.judge(ctx, input)
+	return f
+}
+
+// judge is Validate, and says what of a valid input is to be read otherwise than it is written.
+func (v *Validator) judge(ctx context.Context, input []byte) ([]mend, *fault.Error) {
+	p := validation{budget: budget{ctx: ctx, dec: jsontext.NewDecoder(bytes.NewBuffer(input)), left: v.values, most: v.values},
+		nulls: v.nulls, lenient: v.lenient}
 	err := p.value(v.root)
 	if err == nil {
 		if _, end := p.dec.ReadToken(); !errors.Is(end, io.EOF) {
@@ -31,9 +39,9 @@ func (v *Validator) Validate(ctx context.Context, input []byte) *fault.Error {
 		}
 	}
 	if err != nil {
-		return unreadable(err, len(input))
+		return nil, unreadable(err, len(input))
 	}
-	return p.found.fault()
+	return p.mends, p.found.fault()
 }
 
 var errTrailing = errors.New("more text after the value")
@@ -73,9 +81,11 @@ func notJSON(err error, length int) Violation {
 // counts the others: a body of 32 MiB can hold millions.
 type validation struct {
 	budget
-	found  Violations
-	needed bool // the value that is read next is a required member
-	nulls  bool // an optional member may be null
+	found   Violations
+	needed  bool // the value that is read next is a required member
+	nulls   bool // an optional member may be null
+	lenient bool
+	mends   []mend
 }
 
 // report is about the value that was read last.
@@ -104,48 +114,57 @@ func (p *validation) value(n *node) error {
 		return p.object(n)
 	case n.kind == "array" && kind == '[':
 		return p.array(n)
-	case n.kind == "string" && kind == '"':
-		return p.text(n)
-	case n.numbers && kind == '0':
-		return p.digits()
-	case n.kind == "integer" && kind == '0':
-		return p.integer(n)
-	case n.kind == "boolean" && (kind == 't' || kind == 'f'):
-		return p.skip()
-	}
-	var raw jsontext.Value
-	var hint string
-	var err error
-	if kind == '{' || kind == '[' {
-		err = p.skip() // which may be large
-	} else if raw, err = p.scalar(); err == nil {
-		hint = fixHint(n.kind, kind, raw)
-		if kind == 'n' && !p.needed {
-			hint = ": leave it out when there is nothing to say"
+	case kind == '{' || kind == '[':
+		if err := p.skip(); err != nil { // which may be large
+			return err
 		}
+		hint := ""
+		if n.kind == "array" && n.items != nil && n.items.kind == "object" {
+			hint = ": write [{...}]"
+		}
+		p.report("type", "must be %s, not %s%s", article(n.kind), kindName(kind), hint)
+		return nil
 	}
+	raw, err := p.scalar()
 	if err != nil {
 		return err
 	}
-	p.report("type", "must be %s, not %s%s", article(n.kind), kindName(kind), hint)
-	return nil
+	return p.judgeScalar(n, kind, raw)
 }
 
-// fixHint says how a scalar of another type is written as what it has to be.
-func fixHint(want string, kind jsontext.Kind, raw []byte) string {
-	text := strings.Trim(string(raw[:min(len(raw), 32)]), `"`)
-	_, err := strconv.ParseInt(text, 10, 64)
+// judgeScalar judges a value that has been read, and is neither a list nor an object.
+func (p *validation) judgeScalar(n *node, kind jsontext.Kind, raw jsontext.Value) error {
 	switch {
-	case kind == 'n':
-		return ""
-	case want == "integer" && kind == '"' && err == nil, want == "boolean" && kind == '"' && (text == "true" || text == "false"):
-		return ": write " + text + " without quotes"
-	case want == "string" && kind == '0' && err == nil:
-		return `: write "` + text + `"`
-	case want == "array":
-		return ": write [value]"
+	case n.kind == "string" && kind == '"':
+		return p.text(n, raw)
+	case n.kind == "integer" && kind == '0':
+		p.integer(n, raw)
+		return nil
+	case n.kind == "boolean" && (kind == 't' || kind == 'f'):
+		return nil
 	}
-	return ""
+	if text, ok := meant(n, kind, raw); ok && p.mendLast(raw, text) {
+		raw = jsontext.Value(text)
+		return p.judgeScalar(n, raw.Kind(), raw)
+	}
+	if isItem(n, kind, raw) && p.mendLast(nil, "[") {
+		begin := &p.mends[len(p.mends)-1].from
+		*begin -= int64(len(raw))
+		p.mends[len(p.mends)-1].to = *begin
+		err := p.judgeScalar(n.items, kind, raw)
+		p.mendLast(nil, "]")
+		return err
+	}
+	hint := ""
+	switch {
+	case p.found.Full(): // no more is looked for than is told
+	case kind != 'n':
+		hint = fixHint(n, kind, raw)
+	case !p.needed:
+		hint = ": leave it out when there is nothing to say"
+	}
+	p.report("type", "must be %s, not %s%s", article(n.kind), kindName(kind), hint)
+	return nil
 }
 
 func article(kind string) string {
@@ -182,6 +201,7 @@ func (p *validation) object(n *node) error {
 	}
 	var seen uint64
 	wrapped := false
+	nothing := removal{from: p.dec.InputOffset()}
 	for p.dec.PeekKind() != '}' {
 		raw, err := p.dec.ReadValue()
 		if err == nil {
@@ -190,35 +210,38 @@ func (p *validation) object(n *node) error {
 		if err != nil {
 			return err
 		}
-		m := n.properties[string(raw[1:len(raw)-1])]
-		if m == nil && bytes.IndexByte(raw, '\\') >= 0 {
-			name, err := jsontext.AppendUnquote(nil, raw)
-			if err != nil {
-				return err
-			}
-			m = n.properties[string(name)]
+		begin := p.dec.InputOffset() - int64(len(raw))
+		m, err := n.member(raw)
+		if err != nil {
+			return err
 		}
 		if m == nil {
+			nothing.stays(p, begin)
 			wraps, err := p.unknown(n, raw)
 			if err != nil {
 				return err
 			}
-			wrapped = wrapped || wraps
+			nothing.from, wrapped = p.dec.InputOffset(), wrapped || wraps
 			continue
 		}
 		if m.required >= 0 {
 			seen |= 1 << m.required
 		}
 		p.needed = m.required >= 0
-		if p.nulls && !p.needed && p.dec.PeekKind() == 'n' {
+		if lenient := p.lenient && len(p.mends) < maxMends; (lenient || p.nulls) && !p.needed && p.dec.PeekKind() == 'n' {
 			if err := p.skip(); err != nil {
 				return err
 			}
+			if lenient {
+				nothing.out(p)
+			}
 			continue
 		}
+		nothing.stays(p, begin)
 		if err := p.value(m.node); err != nil {
 			return err
 		}
+		nothing.from = p.dec.InputOffset()
 	}
 	if _, err := p.dec.ReadToken(); err != nil {
 		return err
@@ -229,6 +252,16 @@ func (p *validation) object(n *node) error {
 		}
 	}
 	return nil
+}
+
+// member is the property that a name in quotes names; nil for none.
+func (n *node) member(quoted []byte) (*member, error) {
+	m := n.properties[string(quoted[1:len(quoted)-1])]
+	if m == nil && bytes.IndexByte(quoted, '\\') >= 0 {
+		name, err := jsontext.AppendUnquote(nil, quoted)
+		return n.properties[string(name)], err
+	}
+	return m, nil
 }
 
 // wrappers are the names under which other protocols send the input of a call.
@@ -255,24 +288,12 @@ func (p *validation) unknown(n *node, quoted []byte) (wraps bool, err error) {
 	case wraps:
 		p.report("additionalProperties", "wraps the input: send the fields themselves as the body; %s", here)
 	default:
-		if nearest := Nearest(name, n.names); nearest != "" {
-			here = "did you mean " + nearest + "? " + strings.ToUpper(here[:1]) + here[1:]
+		if hint := cmp.Or(otherwise(name, n.properties), meantBy(Nearest(name, n.names))); hint != "" {
+			here = hint + " " + strings.ToUpper(here[:1]) + here[1:]
 		}
 		p.report("additionalProperties", "is not a property of this input; %s", here)
 	}
 	return wraps, nil
-}
-
-// digits judges a number that stands for its digits.
-func (p *validation) digits() error {
-	raw, err := p.scalar()
-	if err != nil {
-		return err
-	}
-	if _, ok := Int64(raw); !ok {
-		p.report("type", "must be a string, or a whole number of 64 bits")
-	}
-	return nil
 }
 
 // array judges each item, and then how many there were.
@@ -306,11 +327,7 @@ func (p *validation) array(n *node) error {
 }
 
 // text judges a string; lengths count code points of what is unescaped.
-func (p *validation) text(n *node) error {
-	raw, err := p.scalar()
-	if err != nil {
-		return err
-	}
+func (p *validation) text(n *node, raw jsontext.Value) (err error) {
 	plain := raw[1 : len(raw)-1]
 	if bytes.IndexByte(plain, '\\') >= 0 {
 		if plain, err = jsontext.AppendUnquote(nil, raw); err != nil {
@@ -326,6 +343,9 @@ func (p *validation) text(n *node) error {
 		}
 	}
 	if n.enum != nil && !slices.Contains(n.enum, string(plain)) {
+		if value, ok := inCase(n.enum, string(plain)); ok && p.mendLast(raw, strconv.Quote(value)) {
+			return nil
+		}
 		p.report("enum", "must be one of %s", strings.Join(n.enum, ", "))
 	}
 	if n.pattern != nil && !n.pattern.Match(plain) {
@@ -333,18 +353,14 @@ func (p *validation) text(n *node) error {
 	}
 	if n.format != "" {
 		if f := formats[n.format]; !f.holds(string(plain)) {
-			p.report("format", "%s", f.message)
+			p.report("format", "%s%s", f.message, p.formatHint(n, plain))
 		}
 	}
 	return nil
 }
 
 // integer judges a number that has to be whole and to fit into 64 bits.
-func (p *validation) integer(n *node) error {
-	raw, err := p.scalar()
-	if err != nil {
-		return err
-	}
+func (p *validation) integer(n *node, raw []byte) {
 	value, whole := wholeNumber(raw)
 	switch {
 	case !whole:
@@ -358,7 +374,6 @@ func (p *validation) integer(n *node) error {
 	case n.maximum != nil && float64(*value) > *n.maximum:
 		p.report("maximum", "must be at most %s", number(*n.maximum))
 	}
-	return nil
 }
 
 func number(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }

@@ -50,8 +50,6 @@ type Spec struct {
 	Replaces bool `json:"replaces,omitempty"`
 	// Input is the schema of the request body; bounds are enforced at the edge and again in the service.
 	Input json.RawMessage `json:"input_schema"`
-	// Numbers names the strings of the input that are taken as whole numbers too: ids.
-	Numbers []string `json:"numbers,omitempty"`
 	// Output documents data.
 	Output json.RawMessage `json:"output_schema"`
 	// Errors are the codes that this tool adds to those that any call can answer.
@@ -92,6 +90,8 @@ type Call struct {
 	IdempotencyKey string
 	// DeriveKey tells that the caller has sent no key: IdempotencyKey is new with each call.
 	DeriveKey bool
+	// MostBytes is how many bytes of data the caller can read at once; 0 when it has not said.
+	MostBytes int
 }
 
 // Head is what an answer says beside its data, on every hop from its owner to the caller.
@@ -169,7 +169,6 @@ func New[In, Out any](d Declaration, do func(context.Context, In) (Out, error)) 
 		key = KeyRequired
 	}
 	spec := d.spec()
-	spec.Numbers = schema.NumbersFor[In]()
 	return Tool{RecordsItself: d.RecordsItself, Spec: spec, Endpoint: bind(spec, d.Input, key, 0, do)}
 }
 
@@ -179,8 +178,10 @@ func bind[In, Out any](spec Spec, input *schema.Schema, key string, status int,
 	do func(context.Context, In) (Out, error)) endpoint.Endpoint {
 	binding := schema.Bind[In](input)
 	binding.Bound(spec.MaxBody)
-	if status != 0 {
-		binding.TakeNulls() // as the edge does for a route
+	if status != 0 { // as the edge does: programs call routes, models call tools
+		binding.TakeNulls()
+	} else {
+		binding.Lenient()
 	}
 	return func(ctx context.Context, request any) (any, error) {
 		call := request.(*Call)
@@ -192,6 +193,9 @@ func bind[In, Out any](spec Spec, input *schema.Schema, key string, status int,
 			}
 			defer end()
 			ctx = held
+		}
+		if call.MostBytes > 0 {
+			ctx = context.WithValue(ctx, mostBytes{}, call.MostBytes)
 		}
 		in, f := binding.Decode(ctx, call.Input)
 		if f != nil {

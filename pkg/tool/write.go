@@ -13,6 +13,9 @@ const (
 	// DeriveHeader tells the owner of a tool that the caller has sent no key: that of KeyHeader is new with each call, and the
 	// owner may make one of what is called, so that the same call again writes once. An owner that does not know of it writes anew.
 	DeriveHeader = "Hub-Derive-Key"
+	// BytesHeader tells the owner of a tool how many bytes of data the caller can read at once. An owner that does not know of it, or
+	// cannot end an answer earlier, answers more.
+	BytesHeader = "Hub-Most-Bytes"
 )
 
 // Idempotency is what a function that writes needs to do its work once: the key that the
@@ -46,4 +49,12 @@ func keyed(ctx context.Context, call *Call, required bool) (keyed context.Contex
 	}
 	held := &Idempotency{Key: call.IdempotencyKey, Input: call.Input, Derive: call.DeriveKey}
 	return context.WithValue(ctx, idempotency{}, held), func() { *held = Idempotency{} }, nil
+}
+
+type mostBytes struct{}
+
+// MostBytes is how many bytes of data the caller of ctx's call can read at once; 0 when it has not said.
+func MostBytes(ctx context.Context) int {
+	n, _ := ctx.Value(mostBytes{}).(int)
+	return n
 }

@@ -275,18 +275,18 @@ func (s *Service) CreateMenuItem(ctx context.Context, in createMenuItemIn) (tool
 	})
 }
 
-// PageStored is the answer of upsert_dynamic_page.
+// PageStored is the answer of upsert_dynamic_page. It does not repeat the sections, which the caller has just sent: Removed and
+// Warnings say how what is stored differs from them.
 type PageStored struct {
-	GroupSlug   string    `json:"groupSlug" jsonschema:"Group of the item"`
-	ItemSlug    string    `json:"itemSlug" jsonschema:"Item whose page it is"`
-	Title       string    `json:"title" jsonschema:"Heading as stored"`
-	Description *string   `json:"description" jsonschema:"Description as stored; null without one"`
-	Sections    []Section `json:"sections" jsonschema:"Sections as stored, without what was removed"`
-	CreatedBy   *string   `json:"createdBy" jsonschema:"Label of whoever made it; null without one"`
-	CreatedAt   string    `json:"createdAt" jsonschema:"When it was stored, UTC"`
-	Version     int       `json:"version" jsonschema:"Number of this version, from 1. One that is more than yours before plus 1 tells that somebody else wrote in between"`
-	URL         string    `json:"url" jsonschema:"Path of the page in the console"`
-	Replaced    bool      `json:"replaced" jsonschema:"Whether there was a page before; it is kept as a version"`
+	GroupSlug   string  `json:"groupSlug" jsonschema:"Group of the item"`
+	ItemSlug    string  `json:"itemSlug" jsonschema:"Item whose page it is"`
+	Title       string  `json:"title" jsonschema:"Heading as stored"`
+	Description *string `json:"description" jsonschema:"Description as stored; null without one"`
+	CreatedBy   *string `json:"createdBy" jsonschema:"Label of whoever made it; null without one"`
+	CreatedAt   string  `json:"createdAt" jsonschema:"When it was stored, UTC"`
+	Version     int     `json:"version" jsonschema:"Number of this version, from 1. One that is more than yours before plus 1 tells that somebody else wrote in between"`
+	URL         string  `json:"url" jsonschema:"Path of the page in the console"`
+	Replaced    bool    `json:"replaced" jsonschema:"Whether there was a page before; it is kept as a version"`
 	// Removed is never null.
 	Removed []markup.Removed `json:"removed" jsonschema:"What readers will not get of the texts, because it could run, hide or lead astray; empty when all stays"`
 	// Warnings is never null.
@@ -322,7 +322,7 @@ func (s *Service) UpsertDynamicPage(ctx context.Context, in upsertPageIn) (tool.
 		a.Added, a.Audit = p, w.Entry(1, map[string]any{"group": in.GroupSlug, "item": in.ItemSlug, "title": p.Title, "version": p.Version,
 			"sections": len(p.Sections)})
 		a.Answer, err = write.Answer(PageStored{GroupSlug: in.GroupSlug, ItemSlug: in.ItemSlug, Title: p.Title, Description: p.Description,
-			Sections: p.Sections, CreatedBy: p.CreatedBy, CreatedAt: schema.Moment(p.CreatedAt), Version: p.Version,
+			CreatedBy: p.CreatedBy, CreatedAt: schema.Moment(p.CreatedAt), Version: p.Version,
 			URL: PagePath(in.GroupSlug, in.ItemSlug), Replaced: p.Version > 1, Removed: append([]markup.Removed{}, c.removed...),
 			Warnings: warnings(p, h.Hidden)}, 1)
 		return a, err

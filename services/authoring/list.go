@@ -59,7 +59,7 @@ type SegmentFilter struct {
 }
 
 // wanted is the id that a list is asked for: 0 without one, and one that nothing has for a text that no id is written as.
-func wanted(id schema.IDText) ID {
+func wanted(id string) ID {
 	n, ok := schema.ParseID(id)
 	if !ok && id != "" {
 		return -1
@@ -68,11 +68,11 @@ func wanted(id schema.IDText) ID {
 }
 
 // nothingListed says what a list without an entry was asked for: an id, or an offset beyond the end.
-func nothingListed(what string, id schema.IDText, offset int64) []tool.Warning {
+func nothingListed(what, id string, offset int64) []tool.Warning {
 	switch {
 	case id != "":
 		return []tool.Warning{{Rule: what + "Id", Message: fmt.Sprintf("no %s has the id %s and all else that was asked for: "+
-			"send it alone, or list them without it", what, text.Shown(string(id), 40))}}
+			"send it alone, or list them without it", what, text.Shown(id, 40))}}
 	case offset > 0:
 		return []tool.Warning{{Rule: "offset", Message: fmt.Sprintf("there are not more than %d such %ss, so offset is beyond the end: "+
 			"begin again at 0, and end at the first page with fewer than limit", offset, what)}}

@@ -71,6 +71,9 @@ type neighbour struct {
 	names map[string][]string
 	// idsAsked is how often it was asked about ids.
 	idsAsked int
+	// rowsAsked is how often it was asked for rows, and rowsDown what it says then.
+	rowsAsked int
+	rowsDown  error
 }
 
 // judge is what the source says of a recipient where it knows its contacts.
@@ -141,6 +144,32 @@ func (n *neighbour) checkIDs(_ context.Context, in idsAsked) (idsAnswered, error
 		out.Others = append(out.Others, otherKind{kind, others[kind]})
 	}
 	return out, n.down
+}
+
+type row struct {
+	ID  int64          `json:"id"`
+	Row map[string]any `json:"row"`
+}
+
+type rowsAnswered struct {
+	Rows []row `json:"rows"`
+}
+
+// rows answers {"KIND_id": id} for each id that it knows.
+func (n *neighbour) rows(_ context.Context, in idsAsked) (rowsAnswered, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	out := rowsAnswered{Rows: []row{}}
+	for _, id := range in.IDs {
+		if n.known == nil || slices.Contains(n.known[in.Kind], id) {
+			out.Rows = append(out.Rows, row{id, map[string]any{in.Kind + "_id": id}})
+		}
+	}
+	if len(in.IDs) > 10_000 {
+		return rowsAnswered{}, fault.New(fault.Validation, "too many")
+	}
+	n.rowsAsked++
+	return out, n.rowsDown
 }
 
 // renamed is a recipient whose contact has another name.
@@ -233,11 +262,13 @@ func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, change ...func(*authoring
 	quiet := slog.New(slog.DiscardHandler)
 	check := hop.Declaration{Path: "/internal/recipients/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
 	ids := hop.Declaration{Path: "/internal/ids/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
+	rows := hop.Declaration{Path: "/internal/rows", Takes: caller.Neighbour("authoring")}
 	queryAddr := contract.Serve(
 		t,
 		"query",
 		contract.Fake(t, "query", check, h.query.check),
 		contract.Fake(t, "query", ids, h.query.checkIDs),
+		contract.Fake(t, "query", rows, h.query.rows),
 	)
 	keys := callertest.Keys(t, "authoring", caller.Gateway, "review-control")
 	config := authoring.Config{
@@ -437,6 +468,7 @@ type created struct {
 	ID, Name, Kind string
 	TargetCount    int
 	CreatedAt      string
+	SnapshotsTaken int `json:"snapshots_taken"`
 	Warnings       []tool.Warning
 }
 

@@ -73,7 +73,7 @@ func TestSegmentIsKeptByteForByte(t *testing.T) {
 	h := newHouse(t)
 	snapshots := []string{
 		`{"b":1.50,"a": [1e2, 9007199254740993],"z":"\u0041\/\u0000","a b":null}`,
-		`{}`,
+		`{"":{}}`,
 		"{\"x\":\n\t\"é😀\u2028\"}",
 		`{"deep":{"b":1,"a":2}}`,
 	}
@@ -317,5 +317,51 @@ func TestWriteNeedsAKey(t *testing.T) {
 	); !fault.Is(err, fault.Validation) ||
 		!strings.Contains(err.Error(), tool.KeyHeader) {
 		t.Errorf("without a key: %v", err)
+	}
+}
+
+// TestEmptySnapshotsAreTaken: a target without a row gets the source's, and nothing is stored when that cannot be read.
+func TestEmptySnapshotsAreTaken(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.query.know(map[string][]int64{"partner": {1, 2, 4}})
+	const input = `{"name":"n","kind":"partner","targets":[{"externalId":1,"snapshot":{}},{"externalId":2,"snapshot":{"own":true}},` +
+		`{"externalId":3,"snapshot":{ }},{"externalId":4,"snapshot":{ }}]}`
+	first, err := h.send(agent(t.Context()), "create_segment", "k", input)
+	if err != nil || !strings.Contains(first.data, `"snapshots_taken":2`) || !strings.Contains(first.data, "no partner 3") {
+		t.Fatal(first, err)
+	}
+	var stored string
+	if err := h.super.QueryRow(t.Context(), `SELECT string_agg(external_id || ' ' || snapshot, ', ' ORDER BY position)
+		FROM authoring.segment_targets`).Scan(&stored); err != nil || stored != `1 {"partner_id":1}, 2 {"own":true}, 3 { }, 4 {"partner_id":4}` {
+		t.Error(stored, err)
+	}
+	h.query.rowsDown = fault.New(fault.DB, "away")
+	again, err := h.send(agent(t.Context()), "create_segment", "k", input)
+	if err != nil || !again.replayed || again.data != first.data {
+		t.Errorf("a replay: %+v, %v", again, err)
+	}
+	f := h.refused("create_segment", segment(member(1, `{}`)), fault.DB)
+	if !strings.Contains(f.Message, "1 targets with an empty snapshot") || !strings.Contains(f.Message, "nothing is stored") {
+		t.Error(f.Message)
+	}
+	before := h.query.rowsAsked
+	h.warned("create_segment", segment(member(1, `{"partner_id":1}`)))
+	if h.query.rowsAsked != before {
+		t.Error("rows are asked for that nobody needs")
+	}
+	h.query.rowsDown = nil
+	h.query.know(nil)
+	many := make([]any, 10_001)
+	for i := range many {
+		many[i] = member(int64(i), `{}`)
+	}
+	before = h.query.rowsAsked
+	if a, err := h.send(agent(t.Context()), "create_segment", "many", text(segment(many...))); err != nil ||
+		!strings.Contains(a.data, `"snapshots_taken":10001`) {
+		t.Error(a, err)
+	}
+	if n := h.query.rowsAsked - before; n != 2 {
+		t.Errorf("asked in %d batches", n)
 	}
 }

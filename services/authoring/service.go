@@ -86,6 +86,8 @@ type Source interface {
 	Check(ctx context.Context, targets []Recipient) (map[int]Objection, error)
 	// Unknown returns those of a segment's ids that are none.
 	Unknown(ctx context.Context, kind Kind, ids []int64) (UnknownIDs, error)
+	// Rows are those of the ids that exist, each a JSON object as a search tool answers it.
+	Rows(ctx context.Context, kind Kind, ids []int64) (map[int64][]byte, error)
 }
 
 // Recipient is a target as the source knows it.
@@ -175,12 +177,15 @@ type SegmentCreated struct {
 	Kind        Kind   `json:"kind" jsonschema:"partner, brand or campaign"`
 	TargetCount int    `json:"targetCount" jsonschema:"Number of targets"`
 	CreatedAt   string `json:"createdAt" jsonschema:"When it was stored, UTC"`
+	// SnapshotsTaken is absent where there are none.
+	SnapshotsTaken int `json:"snapshots_taken,omitempty" jsonschema:"How many targets came with an empty snapshot and have the source's row of this moment; absent for none"`
 	// Warnings are about targets.
 	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"What may have been meant otherwise, such as ids that the source does not have; absent when there is nothing"`
 }
 
 // CreateSegment stores a segment once for the call's Idempotency-Key. The source is asked about its targets, and has no say:
 // to look for an earlier answer first would cost each call a round trip to save one of a replay, which has the warnings of then.
+// Where a snapshot is empty the source's row is needed: without it nothing is stored, and an earlier answer is looked for first.
 func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.Result, error) {
 	w, err := write.NewCall(ctx, createSegment, s.c.Now())
 	if err != nil {
@@ -192,6 +197,15 @@ func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.R
 	if err != nil {
 		return tool.Result{}, err
 	}
+	if len(seen.Empty) > 0 {
+		if earlier, found, err := s.c.Store.StoredAnswer(ctx, w.Key); err != nil || found {
+			return earlier, err
+		}
+	}
+	targets, taken, err := s.withRows(ctx, segment.Kind, targets, seen.Empty)
+	if err != nil {
+		return tool.Result{}, err
+	}
 	equal, err := s.c.Store.Equal(ctx, w.Key, segmentKind)
 	if err != nil {
 		return tool.Result{}, err
@@ -199,8 +213,10 @@ func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.R
 	warnings := append(s.segmentWarnings(ctx, segment.Kind, seen), slip.Warnings(equal)...)
 	return s.c.Store.AddSegment(ctx, w.Key, segment, targets, recording(w, segment.TargetCount, func(id ID) (answer, detail any) {
 		return SegmentCreated{SegmentID: id.String(), ID: id.String(), Name: segment.Name, Kind: segment.Kind,
-				TargetCount: segment.TargetCount, CreatedAt: schema.Moment(segment.CreatedAt), Warnings: warnings},
-			map[string]any{"segment_id": id.String(), "name": segment.Name, "kind": segment.Kind, "targets": segment.TargetCount}
+				TargetCount: segment.TargetCount, CreatedAt: schema.Moment(segment.CreatedAt),
+				SnapshotsTaken: taken, Warnings: warnings},
+			map[string]any{"segment_id": id.String(), "name": segment.Name, "kind": segment.Kind, "targets": segment.TargetCount,
+				"snapshots_taken": taken}
 	}))
 }
 
@@ -238,7 +254,7 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	}
 	id, ok := schema.ParseID(in.SegmentID)
 	if !ok {
-		return tool.Result{}, notFound(segmentKind, string(in.SegmentID))
+		return tool.Result{}, notFound(segmentKind, in.SegmentID)
 	}
 	segment, err := s.c.Store.Segment(ctx, id)
 	if err != nil {

@@ -7,9 +7,11 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/services/authoring/evidence"
 )
@@ -47,6 +49,30 @@ func draftTargets(ctx context.Context, raw json.RawMessage) DraftTargets {
 		}
 		return nil
 	})
+}
+
+// withRows are targets with the source's row for each snapshot that is empty, and how many have one. An id that the source does not
+// have keeps its empty snapshot. It returns E_DB when the rows cannot be read.
+func (s *Service) withRows(ctx context.Context, kind Kind, targets SegmentTargets, empty []int64) (SegmentTargets, int, error) {
+	if len(empty) == 0 {
+		return targets, 0, nil
+	}
+	rows, err := s.c.Source.Rows(ctx, kind, empty)
+	if err != nil {
+		return nil, 0, fault.New(fault.DB, "The rows of the %d targets with an empty snapshot could not be read from the source, and nothing is "+
+			"stored. Try again in a moment with the same Idempotency-Key, or send the row that a search tool answered as each snapshot.",
+			len(empty)).After(time.Second).Because(err)
+	}
+	return func(yield func(SegmentTarget, error) bool) {
+		for t, err := range targets {
+			if row := rows[t.ExternalID]; row != nil && evidence.IsEmpty(t.Snapshot) {
+				t.Snapshot = row
+			}
+			if !yield(t, err) {
+				return
+			}
+		}
+	}, len(rows), nil
 }
 
 // elements yields the objects of a list, each made member by member.

@@ -38,10 +38,10 @@ func Tools(s *Service) []tool.Tool {
 
 // listSegmentsIn is the input of list_segments; the schema below declares its bounds.
 type listSegmentsIn struct {
-	Limit     int64         `json:"limit"`
-	Kind      string        `json:"kind"`
-	SegmentID schema.IDText `json:"segmentId"`
-	Offset    int64         `json:"offset"`
+	Limit     int64  `json:"limit"`
+	Kind      string `json:"kind"`
+	SegmentID string `json:"segmentId"`
+	Offset    int64  `json:"offset"`
 }
 
 // listSegmentsTool declares list_segments.
@@ -63,10 +63,10 @@ func listSegmentsTool(s *Service) tool.Tool {
 
 // listDraftsIn is the input of list_drafts.
 type listDraftsIn struct {
-	Limit   int64         `json:"limit"`
-	Status  string        `json:"status"`
-	DraftID schema.IDText `json:"draftId"`
-	Offset  int64         `json:"offset"`
+	Limit   int64  `json:"limit"`
+	Status  string `json:"status"`
+	DraftID string `json:"draftId"`
+	Offset  int64  `json:"offset"`
 }
 
 // listDraftsTool declares list_drafts.
@@ -103,9 +103,9 @@ type createSegmentIn struct {
 func createSegmentTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: createSegment, Position: 13, Category: tool.Author, Scope: scopeAuthor, Write: true, MaxBody: maxWrite,
-		Description: "Store a named list of targets, the second step after search_brands. Each target is an id of the source and, as " +
-			"snapshot, the row that a search tool answered for it, which is kept unchanged as evidence for reviewers and audit. Name each " +
-			"externalId once. Use the segment_id with save_message_draft.",
+		Description: "Store a named list of targets, the second step after search_brands. Each target is an id of the source and a snapshot, " +
+			"kept unchanged as evidence for reviewers and audit: {} takes the source's row now, or send the row that a search tool " +
+			"answered. Name each externalId once. Use the segment_id with save_message_draft.",
 		Input: schema.Object(
 			schema.Required("name", schema.String("Name of the segment.", schema.Length(1, maxName))),
 			schema.Required("kind", schema.String("What externalId is the id of. partner and brand mean a corporate unit.",
@@ -115,7 +115,7 @@ func createSegmentTool(s *Service) tool.Tool {
 				schema.Length(0, maxCreatedBy))),
 			schema.Required("targets", schema.Array("The targets.", schema.Object(
 				schema.Required("externalId", schema.Integer("Primary key of the partner, brand or campaign in the source.", schema.Min(0))),
-				schema.Required("snapshot", schema.FreeObject("The whole row as a search tool answered it.")),
+				schema.Required("snapshot", schema.FreeObject("{}, or the row as a search tool answered it.")),
 			), schema.Items(0, MaxSegmentTargets))),
 		),
 		Output: schema.Of[SegmentCreated](),
@@ -123,7 +123,7 @@ func createSegmentTool(s *Service) tool.Tool {
 			{Code: fault.Validation,
 				Reason: "The input breaks its schema, names a target twice, has more than 50,000 targets or 32 MiB; details.violations lists every " +
 					"violation, up to 50."},
-			{Code: fault.DB, Reason: storeAway},
+			{Code: fault.DB, Reason: storeAway + " Or rows for empty snapshots could not be read; nothing is stored."},
 		},
 		Limits:   map[string]int64{"max_targets": MaxSegmentTargets, "max_body_bytes": maxWrite},
 		Examples: examples(createSegment),
@@ -132,7 +132,7 @@ func createSegmentTool(s *Service) tool.Tool {
 
 // saveMessageDraftIn is the input of save_message_draft. Targets stay as they were sent, as those of a segment.
 type saveMessageDraftIn struct {
-	SegmentID       schema.IDText   `json:"segmentId"`
+	SegmentID       string          `json:"segmentId"`
 	Name            string          `json:"name"`
 	SubjectTemplate string          `json:"subjectTemplate"`
 	BodyTemplate    string          `json:"bodyTemplate"`

@@ -61,11 +61,11 @@ func TestWarnings(t *testing.T) {
 
 // sourceHasNoSay: whatever query answers, or does not, a segment is stored; a replay has the warnings of then.
 func sourceHasNoSay(t *testing.T, h *house) {
-	input := text(segment(member(1, `{}`)))
+	input := text(segment(member(1, `{"partner_id":1}`)))
 	for _, down := range []error{fault.New(fault.DB, "away"), fault.New(fault.DBTimeout, "slow"), fault.New(fault.Validation, "no"),
 		fmt.Errorf("broken")} {
 		h.query.say(down, nil)
-		if got := rules(h.warned("create_segment", with(segment(member(1, `{}`)), "name", down.Error()))); got != "segment.unchecked" {
+		if got := rules(h.warned("create_segment", with(segment(member(1, `{"partner_id":1}`)), "name", down.Error()))); got != "segment.unchecked" {
 			t.Errorf("%v: %s", down, got)
 		}
 	}
@@ -83,7 +83,7 @@ func sourceHasNoSay(t *testing.T, h *house) {
 	// Nobody is asked about nothing, nor about what is refused.
 	before := h.query.askedIDs()
 	h.warned("create_segment", segment())
-	h.refused("create_segment", segment(member(1, `{}`), member(1, `{}`)), fault.Validation)
+	h.refused("create_segment", segment(member(1, `{"partner_id":1}`), member(1, `{"partner_id":1}`)), fault.Validation)
 	if n := h.query.askedIDs() - before; n != 0 {
 		t.Errorf("asked %d times", n)
 	}
@@ -112,6 +112,14 @@ func (liar) Check(context.Context, []authoring.Recipient) (map[int]authoring.Obj
 
 func (liar) Unknown(context.Context, authoring.Kind, []int64) (authoring.UnknownIDs, error) {
 	return authoring.UnknownIDs{Count: -5, First: make([]int64, 1000), Others: map[authoring.Kind]int{"x": 1}}, nil
+}
+
+func (liar) Rows(context.Context, authoring.Kind, []int64) (map[int64][]byte, error) {
+	return map[int64][]byte{-1: []byte(`{}`), 1: []byte(`{"x":1}`)}, nil
+}
+
+func (slow) Rows(ctx context.Context, _ authoring.Kind, _ []int64) (map[int64][]byte, error) {
+	return nil, nil
 }
 
 func TestSourcesThatAreSlowOrLie(t *testing.T) {

@@ -99,6 +99,33 @@ func (s *Service) factsOf(ctx context.Context, table string, shape TableShape) T
 	return facts
 }
 
+// NewestPath is where the gateway asks how new the source's rows are.
+const NewestPath = "/internal/source/newest"
+
+// NewestRequest asks for it.
+type NewestRequest struct{}
+
+// NewestResponse has the time of the newest row up to now, without a zone, of each table that grows by the day. A table without
+// rows, or one that was not read within two seconds, is not there.
+type NewestResponse struct {
+	Newest map[string]DateTime `json:"newest"`
+}
+
+// newestRows tells how new the rows were at most ten minutes ago. It reads no more of a table than that.
+func (s *Service) newestRows(ctx context.Context, _ NewestRequest) (NewestResponse, error) {
+	r := NewestResponse{Newest: map[string]DateTime{}}
+	for _, table := range []string{"campaign", "campaign_application", "deposit_transaction"} {
+		shape, _ := shapes(table)
+		facts, _ := s.facts.Get(ctx, "newest "+table, knownAge, func(ctx context.Context) (TableFacts, error) {
+			return s.Source.Facts(ctx, table, TableShape{Key: shape.Key, Date: shape.Date})
+		})
+		if facts.Freshest != nil {
+			r.Newest[table] = facts.Freshest.At
+		}
+	}
+	return r, nil
+}
+
 // withFacts adds to the description of a table what its rows say.
 func (s *Service) withFacts(ctx context.Context, t *TableColumns) {
 	shape, crm := shapes(t.Table)

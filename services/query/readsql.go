@@ -217,7 +217,11 @@ func (s *statements) execute(ctx context.Context, in ReadSQLIn) (ReadSQLOut, err
 	record, key := SQLRecord{Input: in, At: s.now()}, caller.From(ctx).Account()
 	answer := s.answers.Get().(*sqlAnswer)
 	defer s.release(answer)
-	answer.begin(int(min(in.Limit, int64(s.rowLimit))), s.byteLimit, room{of: s.memory, who: key})
+	most := s.byteLimit
+	if n := tool.MostBytes(ctx); n > 0 {
+		most = min(most, n)
+	}
+	answer.begin(int(min(in.Limit, int64(s.rowLimit))), most, room{of: s.memory, who: key})
 
 	var out ReadSQLOut
 	if record.Err = s.run(ctx, key, in.SQL, answer); record.Err == nil {

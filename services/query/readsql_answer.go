@@ -3,6 +3,7 @@ package query
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -132,6 +133,18 @@ func (a *sqlAnswer) cut() bool {
 	return false
 }
 
+// readOn says how to read what did not fit.
+func (a *sqlAnswer) readOn() tool.Warning {
+	w := tool.Warning{Rule: "sql.truncated", Message: fmt.Sprintf("the answer ends after %d rows, at %d bytes: name the columns that you "+
+		"need, or aggregate; to read on, ORDER BY a key and ask again with WHERE key > the last one, or with LIMIT n OFFSET %d",
+		a.rows, a.bytes, a.rows)}
+	if a.rows == 0 {
+		w.Message = fmt.Sprintf("the first row has more than %d bytes: name the columns that you need, and shorten long ones, as LEFT(col, 1000)",
+			a.bytes)
+	}
+	return w
+}
+
 func (a *sqlAnswer) refuse(err error) bool {
 	a.refused = err
 	return false
@@ -162,6 +175,7 @@ func (a *sqlAnswer) end() ReadSQLOut {
 	a.json = strconv.AppendInt(append(a.json, `,"row_limit":`...), int64(a.limit), 10)
 	if a.truncatedHere != "" {
 		a.json = append(append(append(a.json, `,"truncated_by":"`...), a.truncatedHere...), '"')
+		a.warnings = append(a.warnings, a.readOn())
 	}
 	if len(a.warnings) > 0 {
 		a.json = append(append(a.json, `,"warnings":`...), encoded(a.warnings)...)

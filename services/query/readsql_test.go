@@ -132,6 +132,7 @@ type sqlAnswer struct {
 	Truncated   *bool                `json:"truncated"`
 	RowLimit    *int                 `json:"row_limit"`
 	TruncatedBy string               `json:"truncated_by"`
+	Warnings    []tool.Warning       `json:"warnings"`
 }
 
 func (f *sqlFixture) call(t testing.TB, text string, limit int64) sqlAnswer {
@@ -243,9 +244,15 @@ func TestBytesAreCut(t *testing.T) {
 	f := newSQLFixture(t, sqlOptions{limits: query.SQLLimits{ResultBytes: 2000}})
 	out, err := f.ExecuteReadSQL(as(t.Context(), "k1"),
 		query.ReadSQLIn{SQL: "SELECT seq, REPEAT('x', 100) FROM seq_1_to_1000 ORDER BY seq", Limit: 500})
-	if err != nil || len(out.JSON()) > 2000 || len(out.JSON()) < 1500 ||
-		!strings.HasSuffix(string(out.JSON()), `"truncated":true,"row_limit":500,"truncated_by":"bytes"}`) {
-		t.Errorf("%d bytes, %v: %s", len(out.JSON()), err, out.JSON())
+	rows, end, _ := strings.Cut(string(out.JSON()), `,"warnings":`)
+	if err != nil || len(rows) > 2000 || len(rows) < 1500 ||
+		!strings.HasSuffix(rows, `"truncated":true,"row_limit":500,"truncated_by":"bytes"`) {
+		t.Errorf("%d bytes, %v: %s", len(rows), err, out.JSON())
+	}
+	if n := fmt.Sprint(out.Count()); !strings.HasPrefix(end,
+		`[{"rule":"sql.truncated","message":"the answer ends after `+n+` rows, at 2000 bytes`) ||
+		!strings.Contains(end, "LIMIT n OFFSET "+n) {
+		t.Errorf("says %s", end)
 	}
 	if a := f.call(t, "SELECT REPEAT('x', 5 * 1000)", 5); len(a.Rows) != 0 || !*a.Truncated || a.TruncatedBy != "bytes" {
 		t.Errorf("a row larger than all: %+v", a)

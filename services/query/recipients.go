@@ -96,7 +96,9 @@ func Operations(s *Service, r *Recipients) []hop.Operation {
 	return []hop.Operation{
 		hop.New(hop.Declaration{Path: RecipientsPath, Takes: caller.Neighbour("authoring"), MaxBody: recipientsMaxBody}, r.Check),
 		hop.New(hop.Declaration{Path: IDsPath, Takes: caller.Neighbour("authoring"), MaxBody: idsMaxBody}, r.CheckIDs),
+		hop.New(hop.Declaration{Path: RowsPath, Takes: caller.Neighbour("authoring")}, r.Rows),
 		healthOperation(s),
+		hop.New(hop.Declaration{Path: NewestPath, Takes: caller.Neighbour(caller.Gateway)}, s.newestRows),
 	}
 }
 
@@ -256,6 +258,8 @@ type OtherKind struct {
 type IDSource interface {
 	// Owners are those of the ids that exist, each with its partner's id; of a partner that is its own.
 	Owners(ctx context.Context, kind Kind, ids []int64) (map[int64]int64, error)
+	// Rows are those of the ids that exist, in no order.
+	Rows(ctx context.Context, kind Kind, ids []int64) ([]Row, error)
 }
 
 // CheckIDs names the ids that the source does not have. It reads the source by primary key, 500 ids at a time. It returns
@@ -284,6 +288,38 @@ func (r *Recipients) CheckIDs(ctx context.Context, in IDsRequest) (IDsResponse, 
 		}
 	}
 	return out, nil
+}
+
+// RowsPath is where authoring asks for the rows of a segment's targets.
+const RowsPath = "/internal/rows"
+
+// maxRows is how many rows one question is for.
+const maxRows = 10_000
+
+// RowsRequest asks for the rows of the ids, at most 10,000.
+type RowsRequest struct {
+	Kind Kind    `json:"kind"`
+	IDs  []int64 `json:"ids"`
+}
+
+// RowsResponse has those that exist, in no order.
+type RowsResponse struct {
+	Rows []Row `json:"rows"`
+}
+
+// Row is what search_brands, search_campaigns or get_brand answers of an id: a BrandMatch without a contact, a Campaign, a Partner.
+type Row struct {
+	ID  int64 `json:"id"`
+	Row any   `json:"row"`
+}
+
+// Rows reads rows by primary key, 500 at a time. It returns E_VALIDATION for another kind or more than 10,000 ids.
+func (r *Recipients) Rows(ctx context.Context, in RowsRequest) (RowsResponse, error) {
+	if len(in.IDs) > maxRows || !slices.Contains(kinds, in.Kind) {
+		return RowsResponse{}, fault.New(fault.Validation, "At most %d rows of one of %v can be read at once.", maxRows, kinds)
+	}
+	rows, err := r.source.Rows(ctx, in.Kind, distinct(in.IDs))
+	return RowsResponse{rows}, err
 }
 
 // distinct has each id once, where it came first.

@@ -1,10 +1,12 @@
 package query_test
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,6 +116,38 @@ func TestRecipients(t *testing.T) {
 		}
 		if err != nil || text != want {
 			t.Errorf("%s: meant %q, %v; want %q", written, text, err, want)
+		}
+	}
+	readRows := func(kind query.Kind, ids ...int64) string {
+		got, err := remote.Operation[query.RowsRequest, query.RowsResponse]{Path: query.RowsPath, Repeatable: true}.Call(t.Context(), client,
+			query.RowsRequest{Kind: kind, IDs: ids})
+		if err != nil {
+			return string(fault.From(err).Code)
+		}
+		slices.SortFunc(got.Rows, func(a, b query.Row) int { return cmp.Compare(a.ID, b.ID) })
+		return string(plain(got.Rows))
+	}
+	// Rows are as search tools answer them; those that are not there are left out.
+	for _, c := range []struct {
+		kind query.Kind
+		ids  []int64
+		want string
+	}{
+		{query.PartnerID, []int64{2, 1, 99, 2}, `[{"id":1,"row":{"business_no":null,"country_code":"KR",` +
+			`"created_at":"2026-01-01T00:00:00","name":"one",` +
+			`"partner_id":1}},{"id":2,"row":{"business_no":null,"country_code":"KR",` +
+			`"created_at":"2026-01-01T00:00:00","name":"two","partner_id":2}}]`},
+		{query.BrandID, []int64{301, 302}, `[{"id":301,"row":{"brand_id":301,"brand_name":"b","category_id":12,` +
+			`"category_name":null,"contact":null,` +
+			`"country_code":"KR","last_campaign":{"campaign_id":302,"name":"c","start_at":"2026-01-01T00:00:00","status":"accepting",` +
+			`"status_code":"1206"},"last_campaign_at":"2026-01-01T00:00:00","partner_id":2,"partner_name":"two","president":""}}]`},
+		{query.CampaignID, []int64{302}, `[{"id":302,"row":{"apply_count":0,"brand_id":301,` +
+			`"campaign_id":302,"end_at":null,"name":"c","offer_count":0,` +
+			`"partner_id":1,"partner_name":"one","start_at":"2026-01-01T00:00:00","status":"accepting","status_code":"1206","view_count":0}}]`},
+		{query.BrandID, []int64{}, `[]`}, {"member", []int64{1}, "E_VALIDATION"}, {query.BrandID, make([]int64, 10_001), "E_VALIDATION"},
+	} {
+		if got := readRows(c.kind, c.ids...); got != c.want {
+			t.Errorf("%s %.20v:\n got %s\nwant %s", c.kind, c.ids, got, c.want)
 		}
 	}
 	checkIDs := func(kind query.Kind, ids ...int64) string {

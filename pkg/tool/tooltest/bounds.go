@@ -37,7 +37,7 @@ func (c Case) Valid() bool { return c.Rule == "" }
 
 // Bounds lists inputs for every bound of the spec's input schema, at every depth: min−1,
 // min, max, max+1, each value of an enum and one beside it, a broken pattern and format, an
-// unknown and a missing member, another type and null. The request of the spec's first
+// unknown and a missing member, another type and null, and what stands for a value all the same (schema.Lenient). The request of the spec's first
 // example is the valid input that each case changes in one place. An input larger than the
 // spec's MaxBody is left out.
 func Bounds(t testing.TB, spec tool.Spec) []Case {
@@ -61,12 +61,12 @@ func Bounds(t testing.TB, spec tool.Spec) []Case {
 	if err != nil {
 		t.Fatalf("%s: its first example: %v", spec.Name, err)
 	}
-	g := &generator{root: root, limit: spec.MaxBody, numbers: spec.Numbers}
+	g := &generator{root: root, limit: spec.MaxBody}
 	g.text("no body", "", "", "json")
 	g.text("two values", string(base)+" {}", "", "json")
 	g.text("cut off", strings.TrimRight(string(base), "} \n"), "", "json")
 	g.text("as it is", string(base), "", "")
-	g.value(&s, nil)
+	g.value(&s, nil, true)
 	return g.cases
 }
 
@@ -81,10 +81,9 @@ func decode(b []byte) (v any, err error) {
 // generator makes the cases of one tool.
 type generator struct {
 	// root is the valid input that each case changes in one place.
-	root    any
-	limit   int64
-	numbers []string // the spec's
-	cases   []Case
+	root  any
+	limit int64
+	cases []Case
 }
 
 // text adds a case whose input is written out; one beyond the limit is left out.
@@ -170,21 +169,25 @@ func pointer(at []string) string {
 }
 
 // value makes the cases of the value at a path. It leaves the base input with a sample
-// there while it looks deeper, so that the deeper paths exist.
-func (g *generator) value(s *schema.Schema, at []string) {
+// there while it looks deeper, so that the deeper paths exist. needed tells that null does not stand for it.
+func (g *generator) value(s *schema.Schema, at []string, needed bool) {
 	before := g.root
 	defer func() { g.root = before }()
 	if _, ok := find(g.root, at); !ok {
 		g.root = replaced(g.root, at, sample(s))
 		g.try(at, "a plain value", sample(s), "", "")
 	}
-	g.try(at, "null", nil, "", "type")
+	g.try(at, "null", nil, "", map[bool]string{true: "type"}[needed])
 	others := map[string]any{"a string": "x", "a number": 7, "a fraction": json.RawMessage("1.5"), "a boolean": true, "an array": []any{},
 		"an object": map[string]any{}}
 	delete(others, map[string]string{"string": "a string", "integer": "a number", "boolean": "a boolean", "array": "an array",
 		"object": "an object"}[s.Type])
-	if len(at) == 1 && slices.Contains(g.numbers, at[0]) {
+	if s.Type == "string" && s.Format == "" {
 		delete(others, "a number") // which stands for its digits
+	}
+	if s.Type == "array" && s.Items != nil && s.Items.Type == "string" {
+		delete(others, "a string") // which stands for a list of it
+		delete(others, "a number")
 	}
 	for _, what := range slices.Sorted(maps.Keys(others)) {
 		g.try(at, what, others[what], "", "type")
@@ -229,7 +232,7 @@ func (g *generator) object(s *schema.Schema, at []string) {
 			below, rule = pointer([]string{name}), "required"
 		}
 		g.try(at, "without "+name, with(name, absent{}), below, rule)
-		g.value(s.Properties[name], member)
+		g.value(s.Properties[name], member, rule != "")
 	}
 }
 
@@ -263,7 +266,7 @@ func (g *generator) array(s *schema.Schema, at []string) {
 	before := g.root
 	defer func() { g.root = before }()
 	g.root = replaced(g.root, at, of(max(least, 1)))
-	g.value(s.Items, append(slices.Clone(at), "0"))
+	g.value(s.Items, append(slices.Clone(at), "0"), true)
 }
 
 // distinct makes the i-th of many items differ from the others where a string leaves room
@@ -294,7 +297,8 @@ func (g *generator) string(s *schema.Schema, at []string) {
 			g.try(at, fmt.Sprintf("%q", v), v, "", "")
 		}
 		g.try(at, "not in the enum", "no such value", "", "enum")
-		g.try(at, "the enum's value in capitals", strings.ToUpper(s.Enum[0].(string))+"!", "", "enum")
+		g.try(at, "the enum's value in capitals", strings.ToUpper(s.Enum[0].(string)), "", "")
+		g.try(at, "more than the enum's value", s.Enum[0].(string)+"!", "", "enum")
 		return
 	}
 	// Lengths count characters, and a bound has to hold for all of them: four-byte ones too.
@@ -387,7 +391,7 @@ func (g *generator) integer(s *schema.Schema, at []string) {
 	g.try(at, "one more than maximum", raw(new(big.Int).Add(most, one)), "", "maximum")
 	g.try(at, "far beyond", json.RawMessage("1e400"), "", "maximum")
 	g.try(at, "written with a fraction of 0", json.RawMessage(fmt.Sprint(plain)+".0"), "", "")
-	g.try(at, "digits in a string", fmt.Sprint(plain), "", "type")
+	g.try(at, "digits in a string", fmt.Sprint(plain), "", "")
 }
 
 // sample is a plain valid value.

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -12,6 +13,8 @@ import (
 type Snapshots struct {
 	// IDs are those of the targets.
 	IDs []int64
+	// Empty are the ids of those whose snapshot has no member.
+	Empty []int64
 	// mismatched counts the targets whose snapshot is of something else, swapped those of them whose externalId is another id of
 	// the snapshot: by its kind.
 	mismatched int
@@ -23,9 +26,16 @@ type Snapshots struct {
 	}
 }
 
+// IsEmpty tells that an object has no member.
+func IsEmpty(object []byte) bool { return len(bytes.Trim(object, "{} \t\r\n")) == 0 }
+
 // Add notices a target of a segment of a kind.
 func (t *Snapshots) Add(kind string, externalID int64, snapshot []byte) {
 	t.IDs = append(t.IDs, externalID)
+	if IsEmpty(snapshot) {
+		t.Empty = append(t.Empty, externalID)
+		return
+	}
 	if Is(kind, externalID, snapshot) {
 		return
 	}

@@ -3,6 +3,7 @@ package query
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 
 	"hub.internal/pkg/remote"
@@ -41,6 +42,13 @@ type (
 		Kind authoring.Kind `json:"kind"`
 		IDs  []int64        `json:"ids"`
 	}
+	// rowsResponse has the rows of those of the ids that exist.
+	rowsResponse struct {
+		Rows []struct {
+			ID  int64           `json:"id"`
+			Row json.RawMessage `json:"row"`
+		} `json:"rows"`
+	}
 	// idsResponse counts the ids that the source does not have, names the first of them, and says of which other kinds they are.
 	idsResponse struct {
 		Unknown int     `json:"unknown"`
@@ -53,6 +61,8 @@ type (
 )
 
 var (
+	// rows asks for the rows of 10,000 ids at most.
+	rows = remote.Operation[idsRequest, rowsResponse]{Path: "/internal/rows", Most: 32 << 20, Repeatable: true}
 	// check asks about all targets of a draft at once.
 	check = remote.Operation[checkRequest, checkResponse]{Path: "/internal/recipients/check", Repeatable: true}
 	// checkIDs asks about all targets of a segment at once.
@@ -60,7 +70,9 @@ var (
 )
 
 // Contracts are what this client takes for granted of query.
-func Contracts() []remote.Contract { return []remote.Contract{check.Contract(), checkIDs.Contract()} }
+func Contracts() []remote.Contract {
+	return []remote.Contract{check.Contract(), checkIDs.Contract(), rows.Contract()}
+}
 
 // Check implements authoring.Source in one call. When query or the source cannot be reached,
 // its fault passes through.
@@ -95,4 +107,22 @@ func (s Source) Unknown(ctx context.Context, kind authoring.Kind, ids []int64) (
 		unknown.Others[other.Kind] = other.Count
 	}
 	return unknown, nil
+}
+
+// mostRows is how many rows one question is for.
+const mostRows = 10_000
+
+// Rows implements authoring.Source, 10,000 ids a call.
+func (s Source) Rows(ctx context.Context, kind authoring.Kind, ids []int64) (map[int64][]byte, error) {
+	all := make(map[int64][]byte, len(ids))
+	for part := range slices.Chunk(ids, mostRows) {
+		answer, err := rows.Call(ctx, s.client, idsRequest{kind, part})
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range answer.Rows {
+			all[r.ID] = r.Row
+		}
+	}
+	return all, nil
 }

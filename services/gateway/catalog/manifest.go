@@ -78,6 +78,7 @@ func compile(name string, b []byte) (*owner, error) {
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", spec.Name, err)
 		}
+		validator.Lenient()
 		o.tools = append(o.tools, &Entry{Spec: spec, Service: name, validator: validator})
 	}
 	if len(m.Routes) > maxRoutes {
@@ -113,7 +114,7 @@ func compileInput(spec tool.Spec) (*schema.Schema, *schema.Validator, error) {
 		return nil, nil, err
 	}
 	v.Bound(spec.MaxBody)
-	return &s, v, v.TakeNumbers(spec.Numbers...)
+	return &s, v, nil
 }
 
 // addRoute judges a route and adds it. Two routes of an owner may not be told apart by a request in two ways: then neither

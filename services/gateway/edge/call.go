@@ -47,6 +47,8 @@ type Call struct {
 	// DeriveKey tells that the caller has sent no key and is given one: IdempotencyKey is new, and the tool's owner makes
 	// another of the call itself.
 	DeriveKey bool
+	// MostBytes is how many bytes of data the caller can read at once; 0 is any number.
+	MostBytes int
 	// IfNoneMatch is what a catalog request has already.
 	IfNoneMatch string
 	// BodyLength is the declared length, -1 when unknown.

@@ -231,7 +231,7 @@ func (g *Gateway) Route(ctx context.Context, request any) (any, error) {
 		return nil, UnknownService(c.Entry.Service)
 	}
 	r := remote.Request{Path: hop.ToolPath(c.Name), Body: c.Input, IdempotencyKey: c.IdempotencyKey, DeriveKey: c.DeriveKey,
-		Retry: !c.Entry.Spec.Write, Stream: !c.Entry.Raw()}
+		MostBytes: c.MostBytes, Retry: !c.Entry.Spec.Write, Stream: !c.Entry.Raw()}
 	if c.Entry.Route != nil {
 		r.Path, r.Success = hop.RoutePath(c.Name), c.Entry.Route.Success
 	}

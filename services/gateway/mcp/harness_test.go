@@ -53,6 +53,7 @@ var scopes = []string{"explore", "sql", "query", "author", "control", "admin:rea
 // first example, and keeps the keys of writes.
 type fixture struct {
 	urls    []string
+	servers []*mcp.Server
 	catalog *catalog.Catalog
 
 	mu      sync.Mutex
@@ -108,7 +109,7 @@ func newFixture(t testing.TB, options ...func(*mcp.Options)) *fixture {
 			Logger:   logger,
 			Failures: edge.Rate{PerMinute: 10000, Burst: 10000},
 		}
-		o := mcp.Options{Origins: []string{"https://inspector.example"}}
+		o := mcp.Options{Origins: []string{"https://inspector.example"}, Now: hubtest.NewClock(time.Time{}).Now}
 		for _, change := range options {
 			change(&o)
 		}
@@ -116,6 +117,7 @@ func newFixture(t testing.TB, options ...func(*mcp.Options)) *fixture {
 		if err != nil {
 			t.Fatal(err)
 		}
+		e.servers = append(e.servers, s)
 		mux := http.NewServeMux()
 		public := gateway.Gateway{Gateway: g, MCP: s,
 			Console: &console.Console{Edge: g, Pages: pages, Visitors: console.NewVisitors(nil, time.Now)}}

@@ -26,6 +26,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/go-kit/kit/endpoint"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -56,6 +58,10 @@ type Options struct {
 	PublicURL string
 	// Origins are those whose pages may call, beside that of PublicURL. A request without an Origin comes from no page.
 	Origins []string
+	// Newest asks how new the source's rows are, as AskQuery does: the time of the newest row by table. nil has nobody to ask.
+	Newest func(context.Context) (map[string]string, error)
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
 }
 
 // Server is the transport.
@@ -68,11 +74,18 @@ type Server struct {
 	implementation    *mcp.Implementation
 	publicURL         string
 	origins           []string
+	now               func() time.Time
+	askNewest         func(context.Context) (map[string]string, error)
+	newest            atomic.Pointer[map[string]string]
 }
 
 // New returns the transport of a gateway whose catalog takes API keys. It refuses an origin that is none.
 func New(g *edge.Gateway, o Options) (*Server, error) {
-	s := &Server{gateway: g, implementation: implementation(), publicURL: strings.TrimRight(o.PublicURL, "/")}
+	s := &Server{gateway: g, implementation: implementation(), publicURL: strings.TrimRight(o.PublicURL, "/"),
+		now: o.Now, askNewest: o.Newest}
+	if s.now == nil {
+		s.now = time.Now
+	}
 	for _, origin := range o.Origins {
 		u, err := url.Parse(origin)
 		if err != nil || origin != originOf(u) {

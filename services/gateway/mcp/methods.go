@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -26,6 +27,9 @@ const (
 	countMeta    = "hub/count"
 	tookMeta     = "hub/tookMs"
 	replayedMeta = "hub/replayed"
+	nowMeta      = "hub/now"
+	zoneMeta     = "hub/timeZone"
+	newestMeta   = "hub/newest"
 )
 
 // codeRefused is the JSON-RPC error of what Hub refuses and what is no call; its data is the failure envelope.
@@ -54,7 +58,7 @@ func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 		if _, err := s.other(ctx, c); err != nil {
 			return nil, s.refused(ctx, c, codeRefused, err)
 		}
-		return next(ctx, method, req)
+		return s.withInstructions(next(ctx, method, req))
 	}
 }
 
@@ -85,7 +89,7 @@ func (s *Server) callAny(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Ca
 func (s *Server) callTool(ctx context.Context, x *exchange, slot int, name string, meta map[string]any) (*mcp.CallToolResult, error) {
 	m := x.messages[slot]
 	c := x.call(s.gateway)
-	c.Name = name
+	c.Name, c.MostBytes = name, readable
 	input := []byte(m.arguments)
 	if m.arguments == nil || m.arguments.Kind() == 'n' {
 		input = []byte("{}")
@@ -101,13 +105,13 @@ func (s *Server) callTool(ctx context.Context, x *exchange, slot int, name strin
 		answer := response.(*edge.Answer)
 		var data *payload
 		if data, err = x.collect(caller.With(ctx, c.Caller), answer.Response); err == nil {
-			return result(x, slot, c, data, answer), nil
+			return s.result(x, slot, c, data, answer), nil
 		}
 	}
 	if c.Entry == nil && fault.From(err).Code == fault.NotFound {
 		return nil, s.refused(ctx, c, jsonrpc.CodeInvalidParams, err)
 	}
-	return result(x, slot, c, &payload{kept: c.Failure(s.gateway.Fault(ctx, c, err))}, nil), nil
+	return s.result(x, slot, c, &payload{kept: c.Failure(s.gateway.Fault(ctx, c, err))}, nil), nil
 }
 
 // transport is a call of a message.
@@ -124,10 +128,14 @@ func (t transport) Find() *catalog.Entry { return t.catalog.Entry(t.name) }
 func (t transport) Read(context.Context, int64) ([]byte, error) { return t.input, nil }
 
 // result is what a call is answered: data in the envelope's place, or the failure envelope when there is no answer.
-func result(x *exchange, slot int, c *edge.Call, data *payload, a *edge.Answer) *mcp.CallToolResult {
+func (s *Server) result(x *exchange, slot int, c *edge.Call, data *payload, a *edge.Answer) *mcp.CallToolResult {
 	value, text := x.keep(slot, data)
+	if a != nil && readsStructured(x.in.Header) {
+		text = summary(c.Name, a.Count, data.length())
+	}
 	r := &mcp.CallToolResult{StructuredContent: value, Content: []mcp.Content{&mcp.TextContent{Text: text}}, IsError: a == nil}
 	r.Meta = mcp.Meta{requestMeta: c.RequestID, tookMeta: c.Took()}
+	s.tellsNow(r.Meta)
 	if a != nil {
 		r.Meta[countMeta] = a.Count
 		if a.Replayed {
@@ -138,6 +146,27 @@ func result(x *exchange, slot int, c *edge.Call, data *payload, a *edge.Answer) 
 		}
 	}
 	return r
+}
+
+const (
+	// structuredSince is the first revision whose clients know structuredContent.
+	structuredSince = "2025-06-18"
+	// readable is how many bytes of data a model is given at once: of what hosts let in, about half. An owner that can ends its answer
+	// there, and says how to read on; of the others a text says it.
+	readable = 40_000
+)
+
+// readsStructured tells that a client says that it speaks a revision with structuredContent: it needs no copy of it as text.
+func readsStructured(h http.Header) bool { return h.Get("Mcp-Protocol-Version") >= structuredSince }
+
+// summary is the text of a result whose data stand beside it.
+func summary(name string, count, bytes int) string {
+	text := fmt.Sprintf("%s: the answer is structuredContent (count %d).", name, count)
+	if bytes > readable {
+		text += fmt.Sprintf(" It has %d kB, which a host may cut: ask for less at once, by a smaller limit and an offset or by narrower filters.",
+			bytes/1000)
+	}
+	return text
 }
 
 // idempotency is the key of a call that writes: of its _meta, or of the request's header when it holds one message. A client that

@@ -26,6 +26,14 @@ type payload struct {
 	rest io.ReadCloser
 }
 
+// length is how many bytes the data have.
+func (p *payload) length() int {
+	if p.rest != nil {
+		return cap(p.kept) // made for all that comes
+	}
+	return len(p.kept)
+}
+
 // errCut tells that data ended before their end.
 var errCut = errors.New("the data of the answer were cut off")
 

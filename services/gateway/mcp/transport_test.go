@@ -48,7 +48,8 @@ func TestEveryRevisionIsServed(t *testing.T) {
 				allScopes,
 				`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":`+meta+`}}`,
 				header("server/discover", "")...)
-			if len(a.Result.SupportedVersions) != len(sdk.SupportedProtocolVersions()) || a.Result.Instructions != mcp.Instructions ||
+			if len(a.Result.SupportedVersions) != len(sdk.SupportedProtocolVersions()) ||
+				!strings.HasPrefix(a.Result.Instructions, mcp.Instructions+" Today is ") ||
 				a.Result.CacheScope != "private" {
 				t.Errorf("%s: %s", version, a.body)
 			}
@@ -60,7 +61,8 @@ func TestEveryRevisionIsServed(t *testing.T) {
 				`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+version+
 					`","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
 			)
-			if a.Result.ProtocolVersion != version || a.Result.Instructions != mcp.Instructions || len(a.Result.Capabilities) != 1 ||
+			if a.Result.ProtocolVersion != version || !strings.HasPrefix(a.Result.Instructions, mcp.Instructions+" Today is ") ||
+				len(a.Result.Capabilities) != 1 ||
 				a.header.Get("Mcp-Session-Id") != "" {
 				t.Errorf("%s: %s", version, a.body)
 			}
@@ -426,17 +428,48 @@ func TestALargeAnswerPassesUntouched(t *testing.T) {
 	if !bytes.Equal(a.Result.StructuredContent, e.data) || a.Result.Content[0].Text != string(e.data) {
 		t.Errorf("%.200s", a.body)
 	}
-	if got := newProgram(
-		t,
-		e.urls[0],
-		allScopes,
-	).post(
-		t,
-		call(1, "list_segments", "{}", ""),
-	); got.Result.Content[0].Text != string(
-		e.data,
-	) {
+	got := newProgram(t, e.urls[0], allScopes).post(t, call(1, "list_segments", "{}", ""))
+	if !bytes.Equal(got.Result.StructuredContent, e.data) {
 		t.Errorf("%.200s", got.body)
+	}
+}
+
+// TestTheTextOfAStructuredAnswerIsShort: a client that knows structuredContent is not given the data twice, and one that does not
+// has them as text. A failure is told in both.
+func TestTheTextOfAStructuredAnswerIsShort(t *testing.T) {
+	t.Parallel()
+	e := newFixture(t)
+	ask := func(version, data, input string) (string, answer) {
+		e.data = []byte(data)
+		var headers []string
+		if version != "" {
+			headers = []string{"Mcp-Protocol-Version", version}
+		}
+		a := e.post(t, e.urls[0], allScopes, call(1, "list_segments", input, ""), headers...)
+		return a.Result.Content[0].Text, a
+	}
+	const small = `{"segments":[]}`
+	large := `{"segments":["` + strings.Repeat("x", 70_000) + `"]}` // which comes while it is answered
+	for _, version := range []string{"2025-06-18", "2025-11-25"} {
+		if text, a := ask(version, small, "{}"); text != "list_segments: the answer is structuredContent (count 3)." ||
+			string(a.Result.StructuredContent) != small {
+			t.Errorf("%s: %s", version, a.body)
+		}
+		if text, a := ask(version, large, "{}"); !strings.Contains(text, "structuredContent (count 3). It has 70 kB") ||
+			!strings.Contains(text, "smaller limit and an offset") || string(a.Result.StructuredContent) != large {
+			t.Errorf("%s: %s", version, text)
+		}
+		if text, a := ask(version, small, `{"limit":0}`); text != string(a.Result.StructuredContent) || !a.Result.IsError {
+			t.Errorf("%s: %s", version, text)
+		}
+	}
+	for _, version := range []string{"", "2024-11-05", "2025-03-26"} {
+		if text, a := ask(version, large, "{}"); text != large {
+			t.Errorf("%q: %.300s", version, a.body)
+		}
+	}
+	if got := e.last().Get(tool.BytesHeader); got != "40000" {
+		t.Errorf("the owner is told of %q bytes", got)
 	}
 }
 

@@ -99,8 +99,14 @@ func campaignsPerBrand(f query.BrandFilter) int64 {
 // brands searches all brands, or those with a campaign since a time.
 func (s *Source) brands(ctx context.Context, f query.BrandFilter, since *time.Time) ([]query.BrandMatch, error) {
 	ids, args := brandIDs(f, since)
+	return s.brandsOf(ctx, ids, args, f.VerifiedContact)
+}
+
+// brandsOf joins the columns of a page to its ids and their newest start_at, and a contact to each if asked: a brand without one
+// is left out then.
+func (s *Source) brandsOf(ctx context.Context, ids string, args []any, contact bool) ([]query.BrandMatch, error) {
 	columns, join, order := `NULL, NULL, NULL, NULL`, ``, ``
-	if f.VerifiedContact {
+	if contact {
 		// A row for each contact, the best one first: choosing in the statement, with a
 		// subquery for each brand, costs more.
 		columns = `a.partner_admin_id, a.name, a.email, a.position`

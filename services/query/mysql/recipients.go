@@ -37,6 +37,38 @@ func (s *Source) Owners(ctx context.Context, kind query.Kind, ids []int64) (map[
 	return owners, err
 }
 
+// Rows implements query.IDSource.
+func (s *Source) Rows(ctx context.Context, kind query.Kind, ids []int64) ([]query.Row, error) {
+	rows := make([]query.Row, 0, len(ids))
+	err := inLists(ids, func(list string, args []any) error {
+		switch kind {
+		case query.BrandID:
+			brands, err := s.brandsOf(ctx, selectBrands+list, args, false)
+			for _, b := range brands {
+				rows = append(rows, query.Row{ID: int64(b.ID), Row: b})
+			}
+			return err
+		case query.CampaignID:
+			campaigns, err := s.campaigns(ctx, `SELECT c.campaign_id FROM campaign c WHERE c.campaign_id IN `+list, args)
+			for _, c := range campaigns {
+				rows = append(rows, query.Row{ID: int64(c.ID), Row: c})
+			}
+			return err
+		}
+		return s.Query(ctx, selectPartners+list, args, func(r *sql.Rows) error {
+			var p query.Partner
+			err := r.Scan(&p.ID, &p.Name, &p.BusinessNo, &p.CountryCode, dateTime(&p.CreatedAt))
+			rows = append(rows, query.Row{ID: int64(p.ID), Row: p})
+			return err
+		})
+	})
+	return rows, err
+}
+
+const selectBrands = `SELECT b.brand_id, ` + lastCampaign + ` AS last_campaign_at FROM brand b WHERE b.brand_id IN `
+
+const selectPartners = `SELECT p.partner_id, p.name, p.business_no, p.country_code, p.created_at FROM partner p WHERE p.partner_id IN `
+
 // By partner and not by address, so that ix_partner_admin_partner finds them and the
 // addresses are compared here, whatever the column's collation.
 const selectContactAddresses = `SELECT a.partner_id, a.email, a.name FROM partner_admin a WHERE ` + active + ` AND a.partner_id IN `

@@ -124,9 +124,9 @@ func (q *Queue) ForReview(ctx context.Context, in queueForReviewIn) (tool.Result
 }
 
 // noDraft is E_NOT_FOUND for an agent.
-func noDraft(id schema.IDText) error {
+func noDraft(id string) error {
 	return fault.New(fault.NotFound, "There is no draft %q: send a draft_id that save_message_draft or list_drafts has answered.",
-		text.Shown(string(id), 40))
+		text.Shown(id, 40))
 }
 
 // intend judges the draft and keeps the intent to queue it.

@@ -23,9 +23,9 @@ func Tools(q *Queue) []tool.Tool {
 
 // queueForReviewIn is the input of queue_for_review.
 type queueForReviewIn struct {
-	DraftID schema.IDText `json:"draftId"`
-	Actor   string        `json:"actor"`
-	Note    string        `json:"note"`
+	DraftID string `json:"draftId"`
+	Actor   string `json:"actor"`
+	Note    string `json:"note"`
 }
 
 // check judges the texts, which people read.

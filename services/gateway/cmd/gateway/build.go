@@ -90,7 +90,8 @@ func serve(h *service.Host, s settings, e *edge.Gateway, menus *console.Menus) e
 	if err != nil {
 		return err
 	}
-	protocol, err := mcp.New(e, mcp.Options{PublicURL: s.PublicURL, Origins: s.MCPOrigins})
+	protocol, err := mcp.New(e, mcp.Options{PublicURL: s.PublicURL, Origins: s.MCPOrigins,
+		Newest: mcp.AskQuery(e.Services.Client("query"))})
 	if err != nil {
 		return err
 	}
@@ -104,5 +105,6 @@ func serve(h *service.Host, s settings, e *edge.Gateway, menus *console.Menus) e
 		public.Routes(routes)
 		mux.Handle("/", e.RestrictHosts(hosts, routes))
 	})
+	h.Go("newest rows", protocol.Follow)
 	return nil
 }

@@ -31,16 +31,15 @@ import (
 // holds a row as well before it sends it, so they are no larger than they need to be.
 func largest() map[string]string {
 	times := func(n int, column string) string { return strings.TrimSuffix(strings.Repeat(column+",", n), ",") }
-	const none = `"row_count":0,"truncated":true,"row_limit":1000,"truncated_by":"bytes"}`
+	const none = `and shorten long ones, as LEFT(col, 1000)"}]}`
 	return map[string]string{ // and how its answer ends
 		"SELECT " + times(12, "plain") + " FROM large WHERE id = 1":        none,
 		"SELECT id, " + times(6, "plain") + " FROM large ORDER BY id DESC": none,
 		"SELECT plain FROM large WHERE id = 1":                             `"row_count":1,"truncated":false,"row_limit":1000}`,
 		"SELECT control FROM large WHERE id = 1":                           none,
 		"SELECT plain, control FROM large WHERE id = 2":                    none,
-		"SELECT bin FROM large ORDER BY id": `"row_count":1,"truncated":true,"row_limit":1000,` +
-			`"truncated_by":"bytes"}`,
-		"SELECT " + times(60, "w.*") + " FROM wide w": `name those that you need"}]}}`,
+		"SELECT bin FROM large ORDER BY id":                                `or with LIMIT n OFFSET 1"}]}`,
+		"SELECT " + times(60, "w.*") + " FROM wide w":                      `name those that you need"}]}}`,
 	}
 }
 

@@ -135,6 +135,13 @@ func (s *Set) Owners(ctx context.Context, kind query.Kind, ids []int64) (map[int
 	})
 }
 
+// Rows implements query.IDSource.
+func (s *Set) Rows(ctx context.Context, kind query.Kind, ids []int64) ([]query.Row, error) {
+	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) ([]query.Row, error) {
+		return from.Rows(ctx, kind, ids)
+	})
+}
+
 // ContactAddresses implements query.RecipientSource. It yields nothing before all has been read.
 func (s *Set) ContactAddresses(ctx context.Context, partners []int64, yield func(partner int64, email, name string)) error {
 	type contact struct {

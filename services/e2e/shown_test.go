@@ -42,6 +42,9 @@ func (p *page) hold(pattern string) *held {
 	return h
 }
 
+// previews are those that a page shows now, and not those that it fetches ahead: their address ends with the hash.
+var previews = "*/preview*of=" + strings.Repeat("?", 64)
+
 // forget forgets what was asked for by a page that is gone.
 func (h *held) forget() {
 	h.mu.Lock()
@@ -86,10 +89,17 @@ func (h *held) letGo(index int, failure string) {
 	}
 }
 
-// fail answers whatever is held back with a failure of that status, as the edge does for a part of a page.
-func (h *held) fail(status int64) {
+// pass lets whatever is held back go on.
+func (h *held) pass() {
 	h.p.t.Helper()
-	var ids []fetch.RequestID
+	for _, id := range h.taken() {
+		do(h.p, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: id})
+	}
+}
+
+// taken waits until something is held back, and holds it no more.
+func (h *held) taken() (ids []fetch.RequestID) {
+	h.p.t.Helper()
 	h.p.eventually("something is held back", func() bool {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -97,7 +107,13 @@ func (h *held) fail(status int64) {
 		clear(h.waiting)
 		return len(ids) > 0
 	})
-	for _, id := range ids {
+	return ids
+}
+
+// fail answers whatever is held back with a failure of that status, as the edge does for a part of a page.
+func (h *held) fail(status int64) {
+	h.p.t.Helper()
+	for _, id := range h.taken() {
 		do(
 			h.p,
 			fetch.FulfillRequest,
@@ -172,7 +188,7 @@ func TestShownMeansShown(t *testing.T) {
 				p := s.window(t, ada)
 				p.Look("light", window.width)
 				p.restless = true
-				h := p.hold("*/preview*")
+				h := p.hold(previews)
 				p.Open("/drafts/" + id)
 				p.read()
 				if got := p.shown(); len(got) > 0 {

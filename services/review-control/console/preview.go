@@ -51,8 +51,10 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontro
 	if of := r.URL.Query().Get("of"); of != "" && of != hash {
 		status = http.StatusConflict
 		content = body.Document("<p><strong>This mail has changed since the page was opened. Reload the page.</strong></p>")
+	} else if r.URL.Query().Has("ahead") { // nobody has opened it yet
+		http.SetCookie(w, shownCookie(r, aheadName, hash))
 	} else {
-		http.SetCookie(w, shownCookie(r, hash))
+		http.SetCookie(w, shownCookie(r, shownName, hash))
 		openedBy(r, id).add(w, r, index, hash)
 	}
 	web.Write(w, r, status, []byte(content))
@@ -73,18 +75,18 @@ const (
 	openedCookie = "opened"
 	// maxOpened keeps the cookie below 2 KiB.
 	maxOpened = 80
-	// shownName is that of what was shown last; review.js knows it.
-	shownName = "hub-shown"
+	// shownName is that of what was shown last, aheadName that of what was fetched ahead last; seen.js knows them.
+	shownName, aheadName = "hub-shown", "hub-ahead"
 )
 
 // shownCookie tells the page around a preview that it is the content which the page was made for: a
 // sandboxed frame tells it nothing, and comes to an end of its loading with an error as well. So it
-// is for scripts to read, and for a moment. There is one of it: browsers keep some 180 cookies of a
-// site, and would drop the session for another. Where two pages are opened at one moment, one may
-// find the other's, and takes its mail for not shown.
-func shownCookie(r *http.Request, hash string) *http.Cookie {
+// is for scripts to read, and for a moment. There is one of it, and one of what is fetched ahead:
+// browsers keep some 180 cookies of a site, and would drop the session for another. Where two pages
+// are opened at one moment, one may find the other's, and takes its mail for not shown.
+func shownCookie(r *http.Request, name, hash string) *http.Cookie {
 	c := web.Cookie(r, "", hash, 60)
-	c.Name, c.Path, c.HttpOnly = shownName, "/drafts", false
+	c.Name, c.Path, c.HttpOnly = name, "/drafts", false
 	return c
 }
 

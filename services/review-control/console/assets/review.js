@@ -133,7 +133,7 @@
     if (list && row && list.scrollHeight > list.clientHeight) {
       list.scrollTop = scrolled;
       keepInView(list, row);
-    } else if (!begins()) {
+    } else if (!article.hasAttribute("data-stays") && !begins()) {
       article.scrollIntoView({ block: "start" });
     }
     article.focus({ preventScroll: true });

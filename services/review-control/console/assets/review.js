@@ -165,7 +165,7 @@
   document.addEventListener("keydown", (e) => { tabs = e.key === "Tab"; }, true);
   document.addEventListener("pointerover", () => { tabs = false; }, true);
   addEventListener("blur", () => setTimeout(() => {
-    if (!tabs && document.activeElement?.matches("iframe.preview")) document.activeElement.closest(".mail").focus({ preventScroll: true });
+    if (!tabs && document.activeElement?.matches(".view > iframe")) document.activeElement.closest(".mail").focus({ preventScroll: true });
   }));
 
   // How long it is until the mails leave.

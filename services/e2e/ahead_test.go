@@ -16,7 +16,8 @@ const early = `(async () => {
 	const article = () => document.querySelector("article.target:not([hidden])");
 	const old = article().id, began = performance.now();
 	document.dispatchEvent(new KeyboardEvent("keydown", { key: %q, bubbles: true }));
-	const here = () => article().id !== old && article().querySelector("iframe.preview").contentDocument?.body?.innerText.includes("Glow costs");
+	const preview = () => article().querySelector("iframe.preview").contentDocument?.body?.innerText ?? "";
+	const here = () => article().id !== old && preview().includes("Glow costs");
 	while (!here()) await new Promise((done) => setTimeout(done));
 	return { At: article().id, Took: performance.now() - began, Early: article().hasAttribute("data-early") };
 })()`

@@ -31,7 +31,8 @@ type TestStore interface {
 
 // SendTest hands a target's mail over to who asks for it, and to nobody else: as it would leave, but for its recipient, a mark in its
 // subject and the headers to unsubscribe. It is no delivery: nothing of the target changes, and no count has it. It is E_CONFLICT for
-// other content than that of the hash and for an address that nobody may send to, E_VALIDATION for a user without an address, E_RATE_LIMIT for too many of them, and a *mailer.SendError where the mail server did not take it.
+// other content than that of the hash and for an address that nobody may send to, E_VALIDATION for a user without an address,
+// E_RATE_LIMIT for too many of them, and a *mailer.SendError where the mail server did not take it.
 func (s *Service) SendTest(ctx context.Context, by Reviewer, id ID, index int, hash string) error {
 	if by.Email == "" {
 		return fault.New(fault.Validation, "Your user has no e-mail address, so this mail cannot be sent to you.")

@@ -56,6 +56,6 @@ func TestSendTest(t *testing.T) {
 	if n := one[int](h, rows); n != 6 || len(h.sender.mails()) != 6 {
 		t.Errorf("%d rows in the audit log, %d mails", n, len(h.sender.mails()))
 	}
-	h.exec(`INSERT INTO review_control.suppressions VALUES ('` + ada.Email + `', 'hub.example', '` + ada.Email + `', '', 'console', 'x', now())`)
+	h.exec(`INSERT INTO review_control.suppressions VALUES ('ada@hub.example', 'hub.example', 'ada@hub.example', '', 'console', 'x', now())`)
 	wants(t, test(ada), fault.Conflict)
 }

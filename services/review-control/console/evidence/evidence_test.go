@@ -72,7 +72,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%q is called %q", name, got)
 		}
 	}
-	v, _ := Read(json.RawMessage(`{"brand_id":1,"ids":[1,2],"paid":"Paid","candid":"x","id":{"a":1},"closed":null,"at":"2026-11-26T09:00:00+09:00"}`), 100)
+	v, _ := Read(json.RawMessage(`{"brand_id":1,"ids":[1,2],"paid":"Paid","candid":"x","id":{"a":1},"closed":null,`+
+		`"at":"2026-11-26T09:00:00+09:00"}`), 100)
 	names := func(list []Member) (s string) {
 		for _, m := range list {
 			s += m.Name + " "

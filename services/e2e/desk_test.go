@@ -157,7 +157,7 @@ func TestDesk(t *testing.T) {
 		p.WithoutJavaScript()
 		p.Open("/drafts/" + id)
 		p.signIn(ada.Email, ada.Password)
-		p.Link("The mail with its own values marked").Click()
+		p.Link("Marks").Click()
 		p.Sees("Glow costs 0 & more EUR")
 		p.Back()
 		p.Button("Send me this one").Click()

@@ -57,6 +57,9 @@ func (h *held) of(index int) (fetch.RequestID, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for url, id := range h.waiting {
+		if strings.HasSuffix(url, "&ahead=1") { // it never comes, and its mail is asked for as if nothing came ahead
+			continue
+		}
 		if strings.Contains(url, fmt.Sprintf("/targets/%d/preview", index)) {
 			delete(h.waiting, url)
 			return id, true
@@ -188,7 +191,7 @@ func TestShownMeansShown(t *testing.T) {
 				p := s.window(t, ada)
 				p.Look("light", window.width)
 				p.restless = true
-				h := p.hold(previews)
+				h := p.hold("*/preview*")
 				p.Open("/drafts/" + id)
 				p.read()
 				if got := p.shown(); len(got) > 0 {

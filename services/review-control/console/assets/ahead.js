@@ -13,6 +13,7 @@
 
   // Previews that came ahead wait out of sight, as wide as they are going to be.
   const most = 3;
+  const widths = new WeakMap(); // how wide each was when it was measured: so wide it is as high as it was then
   const holder = () => {
     let el = document.getElementById("ahead");
     if (!el) {
@@ -33,7 +34,10 @@
     const frame = document.importNode(own, true);
     frame.setAttribute("data-measured", ""); // nothing waits for it
     frame.src = `${own.getAttribute("src")}&ahead=1`;
-    frame.addEventListener("load", done);
+    frame.addEventListener("load", () => {
+      widths.set(frame, frame.clientWidth);
+      done();
+    });
     holder().append(frame);
     while (holder().children.length > most) holder().firstElementChild.remove();
   });
@@ -46,7 +50,7 @@
     frame.title = own.title;
     own.parentElement.moveBefore(frame, own);
     own.remove();
-    hubSeen.measure(frame);
+    if (frame.clientWidth !== widths.get(frame)) hubSeen.measure(frame);
   };
   const waits = (own) => {
     if (!own || !held(own.dataset.of)) return false;

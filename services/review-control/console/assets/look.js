@@ -15,12 +15,14 @@
   root.dataset.as = as;
   if (marks) root.dataset.marks = marks;
 
-  const press = (button, pressed) => button.setAttribute("aria-pressed", String(pressed));
   const show = () => {
-    document.querySelectorAll("button[data-as]").forEach((button) => press(button, button.dataset.as === root.dataset.as));
-    document.querySelectorAll("button[data-marks]").forEach((button) => {
-      const view = button.closest("article").querySelector(".view"), on = root.dataset.marks === "on";
-      press(button, on);
+    document.querySelectorAll("button[data-as]").forEach((button) => {
+      button.setAttribute("aria-pressed", String(button.dataset.as === root.dataset.as));
+    });
+    document.querySelectorAll("[data-marks][href]").forEach((link) => {
+      const view = link.closest("article").querySelector(".view"), on = root.dataset.marks === "on";
+      if (on) link.setAttribute("aria-current", "true");
+      else link.removeAttribute("aria-current");
       const frame = view.querySelector(".marked");
       if (!on) frame?.remove();
       if (!on || frame) return;
@@ -28,15 +30,16 @@
       marked.className = "marked";
       marked.setAttribute("sandbox", "allow-same-origin");
       marked.title = "The mail with its own values marked";
-      marked.src = button.dataset.marks;
+      marked.src = link.href;
       view.append(marked);
     });
   };
   document.addEventListener("DOMContentLoaded", show);
   document.addEventListener("htmx:after:swap", show);
   document.addEventListener("click", (e) => {
-    const button = e.target.closest?.("button[data-as], button[data-marks]");
-    if (!button) return;
+    const button = e.target.closest?.("button[data-as], [data-marks][href]");
+    if (!button || e.ctrlKey || e.metaKey || e.shiftKey) return;
+    e.preventDefault();
     if (button.dataset.as) root.dataset.as = button.dataset.as;
     else if (root.dataset.marks) delete root.dataset.marks;
     else root.dataset.marks = "on";

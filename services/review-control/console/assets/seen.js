@@ -92,7 +92,7 @@ const hubSeen = (() => {
   const listeners = [];
   // Before the first frame is there: load does not bubble, and comes once.
   document.addEventListener("load", (e) => {
-    if (!e.target.matches?.("iframe.preview")) return;
+    if (!e.target.matches?.("iframe.preview[src]")) return; // one without an address waits for a frame that came ahead
     loaded.add(e.target);
     measured(e.target);
     if (!isRight(e.target)) return;

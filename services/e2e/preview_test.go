@@ -46,7 +46,7 @@ func TestNothingRunsInAPreview(t *testing.T) {
 		}
 	}
 	p.left = len(chromium.Left())
-	h := p.hold(previews)
+	h := p.hold("*/preview*")
 	const run = `top.__xss=1;top.document.title='pwned'`
 	// What is clicked fills the frame.
 	const over = ` style="position:fixed;inset:0;width:100%;height:100%"`

@@ -42,9 +42,6 @@ func (p *page) hold(pattern string) *held {
 	return h
 }
 
-// previews are those that a page shows now, and not those that it fetches ahead: their address ends with the hash.
-var previews = "*/preview*of=" + strings.Repeat("?", 64)
-
 // forget forgets what was asked for by a page that is gone.
 func (h *held) forget() {
 	h.mu.Lock()

@@ -45,10 +45,10 @@ func setFlash(w http.ResponseWriter, r *http.Request, f Flash) {
 	http.SetCookie(w, Cookie(r, flashCookie, base64.RawURLEncoding.EncodeToString(b), flashLifetime))
 }
 
-// takeFlash reads the message and forgets it.
+// takeFlash reads the message and forgets it. It leaves it to the next page where this one is only fetched ahead.
 func takeFlash(w http.ResponseWriter, r *http.Request) Flash {
 	text := ReadCookie(r, flashCookie)
-	if text == "" {
+	if text == "" || r.Header.Get("Purpose") == "prefetch" {
 		return Flash{}
 	}
 	http.SetCookie(w, Cookie(r, flashCookie, "", -1))

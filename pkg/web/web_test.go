@@ -371,6 +371,10 @@ func TestFlash(t *testing.T) {
 	if w := d.do(t, user, "GET", "/part", "", "Cookie", c.Name+"="+c.Value); len(w.Result().Cookies()) != 0 {
 		t.Errorf("a part takes what the next page has to say: %v", w.Result().Cookies())
 	}
+	ahead := d.do(t, user, "GET", "/page", "", "Cookie", c.Name+"="+c.Value, "Purpose", "prefetch")
+	if len(ahead.Result().Cookies()) != 0 || strings.Contains(ahead.Body.String(), "Saved") {
+		t.Errorf("a page that is fetched ahead takes what the next one has to say: %v", ahead.Result().Cookies())
+	}
 	w = d.do(t, user, "GET", "/page", "", "Cookie", c.Name+"="+c.Value)
 	if !strings.Contains(w.Body.String(), `<p class="notice done" role="status">Saved &lt;b&gt;김민아&lt;/b&gt;.</p>`) ||
 		w.Result().Cookies()[0].MaxAge >= 0 {

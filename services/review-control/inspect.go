@@ -75,7 +75,7 @@ func (s *Service) Inspect(ctx context.Context, id ID) error {
 // inspect judges one mail.
 func inspect(d Draft, v TargetView) Inspected {
 	x := Inspected{Index: v.Index, Inspection: Inspection{Subject: v.Rendering.Subject, Hash: v.Rendering.Hash(), Flags: v.Flags}}
-	x.Template, _ = templateOf(d, v)
+	x.Template, _, _ = templateOf(d, v)
 	return x
 }
 
@@ -152,18 +152,43 @@ func (r VariantRow) Together() bool {
 	return r.Made && !r.Flags.Alone() && r.Decision.Choice == Pending
 }
 
-// templateOf returns the template that makes a target's mail of its own values, nil when there is none. What authoring says
-// of templates is taken where they make this very mail.
-func templateOf(d Draft, v TargetView) (*VariantTemplate, triage.Values) {
+// templateOf returns the template that makes a target's mail of its own values, and where these stand in its body; nil when there
+// is none. What authoring says of templates is taken where they make this very mail.
+func templateOf(d Draft, v TargetView) (*VariantTemplate, triage.Values, [][2]int) {
 	subjectTemplate, bodyTemplate := d.templates(v.Mail)
 	subject, ok1 := triage.ParseTemplate(subjectTemplate)
 	text, ok2 := triage.ParseTemplate(bodyTemplate)
 	values := triage.ValuesOf(v.ToName, v.ToEmail, v.Mail.Context)
-	if !ok1 || !ok2 || !subject.Makes(v.Mail.Subject, values, false) || !text.Makes(v.Mail.Body, values, v.Mail.HTML) {
-		return nil, nil
+	if !ok1 || !ok2 {
+		return nil, nil, nil
+	}
+	_, ok1 = subject.Makes(v.Mail.Subject, values, false)
+	spans, ok2 := text.Makes(v.Mail.Body, values, v.Mail.HTML)
+	if !ok1 || !ok2 {
+		return nil, nil, nil
 	}
 	return &VariantTemplate{Digest: sha256.Sum256([]byte(subjectTemplate + "\x00" + bodyTemplate)), Subject: subjectTemplate,
-		Placeholders: triage.Placeholders(subject, text)}, values
+		Placeholders: triage.Placeholders(subject, text)}, values, spans
+}
+
+// Own are the placeholders of the templates that make the mail, with the target's own values of them: what is particular to it. There
+// are none where no template makes it.
+func (v TargetView) Own(d Draft) (placeholders []string, values triage.Values) {
+	template, values, _ := templateOf(d, v)
+	if template == nil {
+		return nil, nil
+	}
+	return template.Placeholders, values
+}
+
+// Marked is the preview with the target's own values marked, and all that its template has dimmed. It is a second look: but for the
+// marks it is the preview, byte for byte. It is false where no template makes the mail.
+func (v TargetView) Marked(d Draft) (string, bool) {
+	template, _, spans := templateOf(d, v)
+	if template == nil {
+		return "", false
+	}
+	return body.Marked(v.Mail.Body, v.Mail.HTML, spans)
 }
 
 // templates are those that authoring names for a mail of the draft.
@@ -203,7 +228,7 @@ func (s *Service) Variant(ctx context.Context, d Draft, number, after int) (Vari
 	page := VariantPage{Variant: v, Next: found.Next}
 	for i := range found.Targets {
 		row := VariantRow{TargetView: found.Targets[i]}
-		template, values := templateOf(d, row.TargetView)
+		template, values, _ := templateOf(d, row.TargetView)
 		if row.Made = template != nil && bytes.Equal(template.Digest[:], v.Digest); row.Made {
 			for _, name := range v.Placeholders {
 				row.Values = append(row.Values, values[name])
@@ -245,7 +270,7 @@ func (s *Service) ApproveVariant(ctx context.Context, by Reviewer, id ID, number
 			return err
 		}
 		for _, view := range views {
-			template, _ := templateOf(d, view)
+			template, _, _ := templateOf(d, view)
 			if view.Decision.Choice == Pending && (template == nil || !bytes.Equal(template.Digest[:], v.Digest)) {
 				return fault.New(fault.Conflict, "The mail to target %d is no longer of this variant; it has to be decided on by itself.",
 					view.Index+1)

@@ -21,9 +21,9 @@ type Rendering struct {
 	View    body.View
 }
 
-// Shown is the HTML as a reviewer sees it, to whom nothing is loaded: the bytes that are sent, with a line in the
+// Shown is the mail as a reviewer sees it, to whom nothing is loaded: of HTML the bytes that are sent, with a line in the
 // place of each picture that is elsewhere.
-func (r Rendering) Shown() string { return body.Shown(r.HTML) }
+func (r Rendering) Shown() string { return body.Preview(r.HTML, r.Text) }
 
 // render is what a target gets: what a page shows, what a decision is bound to and what is handed
 // over are its bytes. Whom the mail is from and for is what was kept when the draft was queued; of

@@ -23,13 +23,14 @@ import (
 	"hub.internal/services/review-control/suppression"
 )
 
-// Store is the store in its four roles, each declared beside what uses it. Its errors are faults; E_NOT_FOUND for what it
+// Store is the store in its roles, each declared beside what uses it. Its errors are faults; E_NOT_FOUND for what it
 // does not have.
 type Store interface {
 	ReviewStore
 	TargetStore
 	DecisionStore
 	DeliveryStore
+	TestStore
 }
 
 // Drafts is authoring, as far as review-control knows it.

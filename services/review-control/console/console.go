@@ -75,6 +75,7 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "POST /drafts/{id}/cancel", web.Role(reviewer), draftForm(c.cancel))
 	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}", web.Role(reviewer), onDraft(c.target))
 	c.site.Handle(mux, "GET /drafts/{id}/targets/{index}/preview", web.Role(reviewer), framed(onDraft(c.preview)))
+	c.site.Handle(mux, "POST /drafts/{id}/targets/{index}/test", web.Role(reviewer), draftForm(c.test))
 	c.site.Handle(mux, "GET /drafts/{id}/variants/{n}", web.Role(reviewer), onDraft(c.variant))
 	c.site.Handle(mux, "POST /drafts/{id}/variants/{n}/approve", web.Role(reviewer), draftForm(c.approveVariant))
 	c.suppressed.Mount(mux)

@@ -174,6 +174,7 @@ func (c *Console) draftPage(r *http.Request, by reviewcontrol.Reviewer, id revie
 		if err := c.show(ctx, d, index, refused, &p); err != nil {
 			return p, err
 		}
+		p.Card.Mailbox = by.Email
 		if err := c.ahead(ctx, d, &p); err != nil {
 			return p, err
 		}
@@ -243,6 +244,11 @@ func (p draftPage) keys() []web.Key {
 	keys := []web.Key{{Press: "j", Does: "Next"}, {Press: "k", Does: "Previous"}, {Press: "N", Does: "Next page of the list"}}
 	if p.List != nil {
 		keys = append(keys, web.Key{Press: "v", Does: "List the variants"})
+	}
+	keys = append(keys, web.Key{Press: "w", Does: "The preview as on a desk"}, web.Key{Press: "p", Does: "As on a phone"},
+		web.Key{Press: "d", Does: "As in the dark"})
+	if p.Card != nil && p.Card.Marks() != "" {
+		keys = append(keys, web.Key{Press: "m", Does: "Mark what is particular to the mail; it is not read by that"})
 	}
 	if p.May {
 		keys = append(keys, web.Key{Press: "n", Does: "Next undecided"}, web.Key{Press: "s", Does: "Later: the same, and the mail is marked"},

@@ -2,11 +2,11 @@ package console
 
 import (
 	"fmt"
-	"html"
 	"net/http"
 	"slices"
 	"strings"
 
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/body"
@@ -29,7 +29,7 @@ func framed(h web.Handler) web.Handler {
 // bytes that are sent, but that pictures elsewhere, which are not loaded, are described in their place. What keeps it
 // in bounds are the policy and the frame's sandbox; that
 // nothing harmful is left in it comes on top. The query `of` is the hash of the content that the page
-// was made for: another one is not shown in its place.
+// was made for: another one is not shown in its place. With `marks` it is a second look, in which the target's own values are marked.
 func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontrol.Reviewer, id reviewcontrol.ID) error {
 	index, err := pathIndex(id, r.PathValue("index"))
 	if err != nil {
@@ -43,16 +43,23 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontro
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	hash, content := t.Rendering.Hash(), t.Rendering.Shown()
-	if content == "" {
-		content = body.Document(`<pre style="margin:0;font:inherit;white-space:pre-wrap">` +
-			html.EscapeString(t.Rendering.Text) + `</pre>`)
-	}
 	status := http.StatusOK
 	if of := r.URL.Query().Get("of"); of != "" && of != hash {
 		status = http.StatusConflict
 		content = body.Document("<p><strong>This mail has changed since the page was opened. Reload the page.</strong></p>")
+	} else if r.URL.Query().Has("marks") { // a second look: it is not what leaves, and nobody has been shown that
+		d, err := c.service.Draft(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		var marked bool
+		if content, marked = t.Marked(d); !marked {
+			return fault.New(fault.NotFound, "Nothing in this mail can be marked: no template makes it.")
+		}
+	} else if r.URL.Query().Has("ahead") { // nobody has opened it yet
+		http.SetCookie(w, shownCookie(r, aheadName, hash))
 	} else {
-		http.SetCookie(w, shownCookie(r, hash))
+		http.SetCookie(w, shownCookie(r, shownName, hash))
 		openedBy(r, id).add(w, r, index, hash)
 	}
 	web.Write(w, r, status, []byte(content))
@@ -73,18 +80,18 @@ const (
 	openedCookie = "opened"
 	// maxOpened keeps the cookie below 2 KiB.
 	maxOpened = 80
-	// shownName is that of what was shown last; review.js knows it.
-	shownName = "hub-shown"
+	// shownName is that of what was shown last, aheadName that of what was fetched ahead last; seen.js knows them.
+	shownName, aheadName = "hub-shown", "hub-ahead"
 )
 
 // shownCookie tells the page around a preview that it is the content which the page was made for: a
 // sandboxed frame tells it nothing, and comes to an end of its loading with an error as well. So it
-// is for scripts to read, and for a moment. There is one of it: browsers keep some 180 cookies of a
-// site, and would drop the session for another. Where two pages are opened at one moment, one may
-// find the other's, and takes its mail for not shown.
-func shownCookie(r *http.Request, hash string) *http.Cookie {
+// is for scripts to read, and for a moment. There is one of it, and one of what is fetched ahead:
+// browsers keep some 180 cookies of a site, and would drop the session for another. Where two pages
+// are opened at one moment, one may find the other's, and takes its mail for not shown.
+func shownCookie(r *http.Request, name, hash string) *http.Cookie {
 	c := web.Cookie(r, "", hash, 60)
-	c.Name, c.Path, c.HttpOnly = shownName, "/drafts", false
+	c.Name, c.Path, c.HttpOnly = name, "/drafts", false
 	return c
 }
 

@@ -3,8 +3,10 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/console/evidence"
@@ -40,6 +42,11 @@ type card struct {
 	Cut               bool
 	Refusal           refusal
 	Context, Snapshot evidence.Value
+	// Own are the placeholders of the templates that make the mail with its own values, Why is what the agent says of its reason.
+	Own []valueCell
+	Why []evidence.Member
+	// Mailbox is where the mail can be sent to as a test: the reader's own.
+	Mailbox string
 }
 
 // shownText names what a page shows of a target, for forms.
@@ -110,6 +117,23 @@ func (c card) NoteField() web.Field {
 	}
 }
 
+// Marks is the address of the preview with its own values marked; empty where no template makes the mail.
+func (c card) Marks() string {
+	if len(c.Own) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("/drafts/%s/targets/%d/preview?of=%s&marks=1", c.Draft, c.Index, c.Hash())
+}
+
+// Preheader is what an inbox shows of the mail's text behind its subject.
+func (c card) Preheader() string { return text.Head(text.OneLine(c.Rendering.Text), preheader) }
+
+// preheader is how many characters of a text an inbox has room for.
+const preheader = 120
+
+// whyNames are the names under which agents give the reason for a mail in its context.
+var whyNames = []string{"why", "reason", "rationale"}
+
 // newCard is the card of a target. Evidence that is too large is cut, and the target is decided on by itself then.
 func newCard(d reviewcontrol.Draft, t reviewcontrol.TargetView, q targetQuery, may bool) card {
 	x := card{TargetView: t, Draft: d.ID, Query: q.Encode(), Queued: d.Review != nil, May: may}
@@ -117,5 +141,13 @@ func newCard(d reviewcontrol.Draft, t reviewcontrol.TargetView, q targetQuery, m
 	x.Context, cutContext = evidence.Read(t.Mail.Context, maxValues)
 	x.Snapshot, cutSnapshot = evidence.Read(t.Mail.Snapshot, maxValues)
 	x.Cut = cutContext || cutSnapshot
+	placeholders, values := t.Own(d)
+	for _, name := range placeholders {
+		own := cellOf(name, values[name])
+		own.Name = evidence.Member{Name: own.Name}.Label()
+		x.Own = append(x.Own, own)
+	}
+	x.Why = x.Context.Take(func(name string) bool { return slices.Contains(whyNames, strings.ToLower(name)) })
+	x.Context.Take(func(name string) bool { return slices.Contains(placeholders, "context."+name) }) // they stand there already
 	return x
 }

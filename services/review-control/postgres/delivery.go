@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"hub.internal/pkg/audit"
 	"hub.internal/pkg/jobs"
 	reviewcontrol "hub.internal/services/review-control"
 )
@@ -78,4 +79,26 @@ func (s *Store) Turn(ctx context.Context, id reviewcontrol.ID, index int, now ti
 		return err
 	})
 	return at, due && err == nil, err
+}
+
+// TakeTest implements reviewcontrol.TestStore. A test takes its interval from a line of the person's own, which may be as long as
+// what comes at once.
+func (s *Store) TakeTest(ctx context.Context, user string, now time.Time, every time.Duration, atOnce int,
+	entry audit.Entry) (again time.Time, err error) {
+	err = s.atomically(ctx, func(tx pgx.Tx) error {
+		var next time.Time
+		err := tx.QueryRow(ctx, `INSERT INTO review_control.tests AS t (user_id, next_at) VALUES ($1, $2)
+			ON CONFLICT (user_id) DO UPDATE SET next_at = greatest(t.next_at, $2) RETURNING next_at`, user, now).Scan(&next)
+		if err != nil {
+			return err
+		}
+		if again = next.Add(-time.Duration(atOnce-1) * every); again.After(now) {
+			return nil
+		}
+		if _, err := tx.Exec(ctx, `UPDATE review_control.tests SET next_at = $2 WHERE user_id = $1`, user, next.Add(every)); err != nil {
+			return err
+		}
+		return audit.Append(ctx, tx, entry)
+	})
+	return again, err
 }

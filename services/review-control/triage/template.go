@@ -74,26 +74,29 @@ func ValuesOf(toName, toEmail string, context json.RawMessage) Values {
 
 // Makes tells whether the text is what the template becomes for the values, and nothing else: in HTML each
 // value has to stand there as text. So whoever reads the template and the values has read the text,
-// whatever made it.
-func (t Template) Makes(text string, v Values, isHTML bool) bool {
+// whatever made it. The spans are where the values stand, each by its first byte and the one behind its last.
+func (t Template) Makes(text string, v Values, isHTML bool) (spans [][2]int, made bool) {
+	left := text
 	for i, literal := range t.literals {
-		rest, found := strings.CutPrefix(text, literal)
+		rest, found := strings.CutPrefix(left, literal)
 		if !found {
-			return false
+			return nil, false
 		}
-		text = rest
+		left = rest
 		if i == len(t.placeholders) {
 			break
 		}
 		value, known := v[t.placeholders[i]]
 		if !known {
-			return false
+			return nil, false
 		}
-		if text, found = cutValue(text, value, isHTML); !found {
-			return false
+		from := len(text) - len(left)
+		if left, found = cutValue(left, value, isHTML); !found {
+			return nil, false
 		}
+		spans = append(spans, [2]int{from, len(text) - len(left)})
 	}
-	return text == ""
+	return spans, left == ""
 }
 
 // cutValue takes a value off the begin of a text. In HTML each of its characters may stand as its number,

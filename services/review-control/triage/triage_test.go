@@ -36,7 +36,8 @@ func TestMakes(t *testing.T) {
 		{"Visit us{{context.brand}}", "Visit us <a href=//evil.example>Glow</a>", true, false},
 	} {
 		template, ok := triage.ParseTemplate(c.template)
-		if got := ok && template.Makes(c.text, v, c.html); got != c.want {
+		_, got := template.Makes(c.text, v, c.html)
+		if got = ok && got; got != c.want {
 			t.Errorf("%q makes %q (HTML %t): %t", c.template, c.text, c.html, got)
 		}
 	}
@@ -71,11 +72,12 @@ func TestMadeByOneTemplate(t *testing.T) {
 			}
 		}
 		template, ok := triage.ParseTemplate(strings.Join(parts, ""))
-		if !ok || !template.Makes(text.String(), v, isHTML) {
+		if _, made := template.Makes(text.String(), v, isHTML); !ok || !made {
 			rt.Fatalf("%q does not make %q of %v", parts, text.String(), v)
 		}
 		at := rapid.IntRange(0, text.Len()).Draw(rt, "at")
-		if changed := text.String()[:at] + "!" + text.String()[at:]; template.Makes(changed, v, isHTML) {
+		changed := text.String()[:at] + "!" + text.String()[at:]
+		if _, made := template.Makes(changed, v, isHTML); made {
 			rt.Fatalf("%q makes %q of %v", parts, changed, v)
 		}
 	})

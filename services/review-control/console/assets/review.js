@@ -133,7 +133,7 @@
     if (list && row && list.scrollHeight > list.clientHeight) {
       list.scrollTop = scrolled;
       keepInView(list, row);
-    } else if (!begins()) {
+    } else if (!article.hasAttribute("data-stays") && !begins()) {
       article.scrollIntoView({ block: "start" });
     }
     article.focus({ preventScroll: true });
@@ -165,7 +165,7 @@
   document.addEventListener("keydown", (e) => { tabs = e.key === "Tab"; }, true);
   document.addEventListener("pointerover", () => { tabs = false; }, true);
   addEventListener("blur", () => setTimeout(() => {
-    if (!tabs && document.activeElement?.matches("iframe.preview")) document.activeElement.closest(".mail").focus({ preventScroll: true });
+    if (!tabs && document.activeElement?.matches(".view > iframe")) document.activeElement.closest(".mail").focus({ preventScroll: true });
   }));
 
   // How long it is until the mails leave.

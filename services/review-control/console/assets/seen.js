@@ -80,10 +80,11 @@ const hubSeen = (() => {
   };
 
   // Whether the preview's document is the content that the page was made for: its bytes are those of the mail and
-  // name nothing, but the answer has left a cookie.
+  // name nothing, but the answer has left a cookie. What came ahead has one of its own (ahead.js), as both may come at once.
   const isRight = (frame) => {
-    const right = document.cookie.split("; ").includes(`hub-shown=${frame.dataset.of}`);
-    document.cookie = "hub-shown=; Path=/drafts; Max-Age=0";
+    const cookie = frame.closest("#ahead") ? "hub-ahead" : "hub-shown";
+    const right = document.cookie.split("; ").includes(`${cookie}=${frame.dataset.of}`);
+    document.cookie = `${cookie}=; Path=/drafts; Max-Age=0`;
     return right;
   };
   const right = new WeakSet(); // previews whose document has come, and is the right one
@@ -91,7 +92,7 @@ const hubSeen = (() => {
   const listeners = [];
   // Before the first frame is there: load does not bubble, and comes once.
   document.addEventListener("load", (e) => {
-    if (e.target.tagName !== "IFRAME") return;
+    if (!e.target.matches?.("iframe.preview[src]")) return; // one without an address waits for a frame that came ahead
     loaded.add(e.target);
     measured(e.target);
     if (!isRight(e.target)) return;
@@ -99,5 +100,5 @@ const hubSeen = (() => {
     listeners.forEach((heard) => heard(e.target));
   }, true);
 
-  return { group, watch, drop, observe, whole, came: (frame) => right.has(frame), loaded: (frame) => loaded.has(frame), onPreview: (heard) => listeners.push(heard) };
+  return { group, watch, drop, observe, whole, measure, came: (frame) => right.has(frame), loaded: (frame) => loaded.has(frame), onPreview: (heard) => listeners.push(heard) };
 })();

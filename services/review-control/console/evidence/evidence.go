@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"regexp"
+	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -20,16 +23,77 @@ const (
 
 // Value is a JSON value as a page shows it: never as HTML, and with its kind to be seen.
 type Value struct {
-	// Kind is "object", "list", "text", "number", "bool", "null" or "raw".
+	// Kind is "object", "list", "text", "moment", "number", "bool", "null" or "raw".
 	Kind    string
 	Text    string
 	Members []Member
+	// At is a moment that the text says with its zone.
+	At time.Time
 }
 
 // Member is a property of an object, or an entry of a list by its number.
 type Member struct {
 	Name  string
 	Value Value
+}
+
+// Label is the name as people read it: brand_id and brandId are "Brand id". What is no such name is its own label.
+func (m Member) Label() string {
+	if !isName.MatchString(m.Name) {
+		return m.Name
+	}
+	words := strings.Fields(strings.ReplaceAll(betweenWords.ReplaceAllString(m.Name, "$1 $2"), "_", " "))
+	for i, word := range words {
+		if word != strings.ToUpper(word) {
+			words[i] = strings.ToLower(word)
+		}
+	}
+	label := strings.Join(words, " ")
+	return strings.ToUpper(label[:1]) + label[1:]
+}
+
+var (
+	isName       = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*$`)
+	betweenWords = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	ofID         = regexp.MustCompile(`(?i)(?:^| )ids?$`)
+)
+
+// isID tells that the member names something by its id, which says little to people.
+func (m Member) isID() bool { return m.Value.Kind != "object" && ofID.MatchString(m.Label()) }
+
+// Told are the members that say something to people. IDs are those that name something by its id, and Without those that have no
+// value.
+func (v Value) Told() []Member {
+	return v.those(func(m Member) bool { return m.Value.Kind != "null" && !m.isID() })
+}
+
+// IDs are the members that name something by its id.
+func (v Value) IDs() []Member {
+	return v.those(func(m Member) bool { return m.Value.Kind != "null" && m.isID() })
+}
+
+// Without are the members that have no value.
+func (v Value) Without() []Member {
+	return v.those(func(m Member) bool { return m.Value.Kind == "null" })
+}
+
+func (v Value) those(are func(Member) bool) (list []Member) {
+	for _, m := range v.Members {
+		if are(m) {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// Take takes the members out of an object that are of some names, and returns them.
+func (v *Value) Take(is func(name string) bool) []Member {
+	if v.Kind != "object" {
+		return nil
+	}
+	taken := v.those(func(m Member) bool { return is(m.Name) })
+	v.Members = v.those(func(m Member) bool { return !is(m.Name) })
+	return taken
 }
 
 // Long tells that the value is folded until a reader opens it.
@@ -93,6 +157,9 @@ func (e *reader) value(depth int) (Value, error) {
 		}
 		return e.members("list", depth)
 	case string:
+		if at, err := time.Parse(time.RFC3339, t); err == nil {
+			return Value{Kind: "moment", Text: t, At: at}, nil
+		}
 		return Value{Kind: "text", Text: t}, nil
 	case json.Number:
 		return Value{Kind: "number", Text: t.String()}, nil

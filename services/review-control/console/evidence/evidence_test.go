@@ -61,3 +61,32 @@ func FuzzEvidence(f *testing.F) {
 		v.Empty()
 	})
 }
+
+// TestNames: names are words, moments are moments, and what says little is apart.
+func TestNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"brand_id": "Brand id", "brandId": "Brand id", "lastCampaignAt": "Last campaign at", "URL": "URL", "brand_URL": "Brand URL", "id": "Id",
+		"이름": "이름", "a b": "a b", "": "", "__x": "__x", "x1Y": "X1 Y",
+	} {
+		if got := (Member{Name: name}).Label(); got != want {
+			t.Errorf("%q is called %q", name, got)
+		}
+	}
+	v, _ := Read(json.RawMessage(`{"brand_id":1,"ids":[1,2],"paid":"Paid","candid":"x","id":{"a":1},"closed":null,`+
+		`"at":"2026-11-26T09:00:00+09:00"}`), 100)
+	names := func(list []Member) (s string) {
+		for _, m := range list {
+			s += m.Name + " "
+		}
+		return s
+	}
+	if got := names(v.Told()) + "/ " + names(v.IDs()) + "/ " + names(v.Without()); got != "paid candid id at / brand_id ids / closed " {
+		t.Error(got)
+	}
+	if at := v.Members[6].Value; at.Kind != "moment" || at.At.UTC().Hour() != 0 {
+		t.Errorf("%+v", at)
+	}
+	if got := names(v.Take(func(name string) bool { return name == "paid" })); got != "paid " || len(v.Members) != 6 {
+		t.Errorf("%s was taken of %+v", got, v)
+	}
+}

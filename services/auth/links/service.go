@@ -55,7 +55,7 @@ func (s *Service) Link(ctx context.Context, service, externalUser string) (Link,
 		return Link{}, false, nil
 	}
 	l, found, err := s.c.Store.LinkOf(ctx, service, externalUser)
-	if err != nil || !found || l.lapsed(s.now()) {
+	if err != nil || !found || l.Lapsed(s.now()) {
 		return Link{}, false, err
 	}
 	return l, true, nil

@@ -34,7 +34,8 @@ type Claim struct {
 	lease string
 }
 
-// Persist stores what a claim is about, within the transaction that claims the key, and names it.
+// Persist stores what a claim is about, within the transaction that claims the key, and names it. As with an Effect, the key is claimed
+// with its first statement.
 type Persist func(context.Context, *postgres.Tx) (resource string, err error)
 
 // Begin claims a key for as long as lease, and persists what the work is about in the same transaction. What it returns

@@ -110,7 +110,8 @@ func New(pool *pgxpool.Pool, o Options) *Keys {
 }
 
 // Effect changes the service's tables within the key's transaction, and returns the answer that
-// is stored with the row of the audit log.
+// is stored with the row of the audit log. The key is claimed with its first statement: up to there, and to that statement, it runs
+// also where another call has the key, and is rolled back.
 type Effect func(context.Context, pgx.Tx) (tool.Result, audit.Entry, error)
 
 // Once runs effect at most once for a key: the key's row, the effect, the audit row and the stored

@@ -185,14 +185,13 @@ const insert = `INSERT INTO audit.calls
 const as = ` AS r (id, at, request_id, service, external_user_id, credential_id, tool, outcome, count, took_ms, input_hash, detail,
 	trace_id) ON CONFLICT DO NOTHING`
 
-// Append adds a row in the transaction of the effect that it records.
+// Append adds a row in the transaction of the effect that it records; to a postgres.Tx with the next statement.
 func Append(ctx context.Context, tx postgres.Querier, e Entry) error {
 	r, err := e.in(ctx).row()
 	if err != nil {
 		return err
 	}
 	const values = `(VALUES ($1::uuid, $2::timestamptz, $3, $4, $5, $6, $7, $8, $9::int, $10::int, $11::bytea, $12::jsonb, $13))`
-	_, err = tx.Exec(ctx, insert+values+as, r.id, r.at, r.requestID, r.service, r.externalUser, r.credential, r.tool, r.outcome, r.count,
+	return postgres.Later(ctx, tx, insert+values+as, r.id, r.at, r.requestID, r.service, r.externalUser, r.credential, r.tool, r.outcome, r.count,
 		r.tookMS, r.inputHash, r.detail, r.traceID)
-	return err
 }

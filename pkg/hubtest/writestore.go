@@ -3,6 +3,7 @@ package hubtest
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"sync"
 	"testing"
 
@@ -23,6 +24,7 @@ type WriteStoreDB struct {
 	server   *localserver.Postgres
 	database string
 	pooler   *localserver.Bouncer // nil without one
+	via      string               // host:port of a line to the server, where there is one
 }
 
 // services are the log-in roles' owners.
@@ -35,10 +37,19 @@ func (w WriteStoreDB) URL(service string) string {
 
 // RoleURL is the connection URL of a log-in role.
 func (w WriteStoreDB) RoleURL(role string) string {
+	address := patientURL(w.server, role, w.database)
 	if w.pooler != nil {
-		return w.pooler.URL(role, testPassword(role), w.database) + "&connect_timeout=60&pooler=" + pgstore.Transaction
+		address = w.pooler.URL(role, testPassword(role), w.database) + "&connect_timeout=60&pooler=" + pgstore.Transaction
 	}
-	return patientURL(w.server, role, w.database)
+	if w.via == "" {
+		return address
+	}
+	u, err := url.Parse(address)
+	if err != nil {
+		panic(err) // made above
+	}
+	u.Host = w.via
+	return u.String()
 }
 
 // Pooled is the same database with a PgBouncer in transaction mode in front of it, which all but the owner and

@@ -13,9 +13,12 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+
+	"hub.internal/pkg/postgres"
 )
 
 // Job is the arguments of a job, which are kept as JSON. Kind names the kind of job, in the table
@@ -44,7 +47,7 @@ func NewAdder(pool *pgxpool.Pool, schema string) *Adder {
 	return &Adder{client}
 }
 
-// Add adds jobs in a transaction, to run as soon as it has committed. Many go by COPY.
+// Add adds jobs in a transaction, to run as soon as it has committed. Many go by COPY, those of a postgres.Tx with its next statement.
 func (a *Adder) Add(ctx context.Context, tx pgx.Tx, list ...Job) error {
 	return a.AddAt(ctx, tx, time.Time{}, list...)
 }
@@ -58,6 +61,10 @@ func (a *Adder) AddAt(ctx context.Context, tx pgx.Tx, at time.Time, list ...Job)
 	for i, job := range list {
 		params[i] = river.InsertManyParams{Args: job, InsertOpts: &river.InsertOpts{Queue: queueOf(job), ScheduledAt: at}}
 	}
+	if t, ok := tx.(*postgres.Tx); ok {
+		_, err := a.client.InsertManyTx(ctx, queue{t}, params)
+		return err
+	}
 	if len(list) == 1 {
 		_, err := a.client.InsertTx(ctx, tx, params[0].Args, params[0].InsertOpts)
 		return err
@@ -65,6 +72,28 @@ func (a *Adder) AddAt(ctx context.Context, tx pgx.Tx, at time.Time, list ...Job)
 	_, err := a.client.InsertManyFastTx(ctx, tx, params)
 	return err
 }
+
+// queue queues River's statements: nobody looks at the rows that it has inserted.
+type queue struct{ *postgres.Tx }
+
+// Exec implements pgx.Tx.
+func (q queue) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	q.Queue(sql, args...)
+	return pgconn.CommandTag{}, nil
+}
+
+// Query implements pgx.Tx.
+func (q queue) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
+	q.Queue(sql, args...)
+	return noRows{}, nil
+}
+
+// noRows are the rows of a statement that is not sent yet.
+type noRows struct{ pgx.Rows }
+
+func (noRows) Next() bool { return false }
+func (noRows) Close()     {}
+func (noRows) Err() error { return nil }
 
 func queueOf(job Job) string {
 	if q, ok := job.(InQueue); ok {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -56,6 +57,7 @@ func Open(c Config) (*pgxpool.Pool, error) {
 		timeout = c.StatementTimeout
 	}
 	pc.MaxConnIdleTime = 5 * time.Minute
+	pc.ShouldPing = shouldPing
 	if pc.ConnConfig.ConnectTimeout == 0 { // connect_timeout in the URL
 		pc.ConnConfig.ConnectTimeout = 3 * time.Second
 	}
@@ -72,6 +74,27 @@ func Open(c Config) (*pgxpool.Pool, error) {
 		return proven(ctx, c)
 	}
 	return pgxpool.NewWithConfig(context.Background(), pc)
+}
+
+// pingAfter is after how much idleness a connection may have been forgotten by what is in between, without a word.
+const pingAfter = 30 * time.Second
+
+// shouldPing tells whether the server is asked, which costs a round trip, if a connection can still be used. One that the server has ended
+// need not be asked about: its socket has something to read.
+func shouldPing(_ context.Context, p pgxpool.ShouldPingParams) bool {
+	socket := p.Conn.PgConn().Conn()
+	if encrypted, ok := socket.(interface{ NetConn() net.Conn }); ok {
+		socket = encrypted.NetConn()
+	}
+	raw, err := socket.(syscall.Conn).SyscallConn()
+	silent := false
+	if err == nil {
+		_ = raw.Control(func(fd uintptr) {
+			_, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+			silent = errors.Is(err, syscall.EAGAIN)
+		})
+	}
+	return !silent || p.IdleDuration > pingAfter
 }
 
 // Querier is what a pool, a connection and a transaction have in common.

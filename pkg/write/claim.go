@@ -1,9 +1,9 @@
 package write
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -34,8 +34,9 @@ type Claim struct {
 	lease string
 }
 
-// Persist stores what a claim is about, within the transaction that claims the key, and names it.
-type Persist func(context.Context, pgx.Tx) (resource string, err error)
+// Persist stores what a claim is about, within the transaction that claims the key, and names it. As with an Effect, the key is claimed
+// with its first statement.
+type Persist func(context.Context, *postgres.Tx) (resource string, err error)
 
 // Begin claims a key for as long as lease, and persists what the work is about in the same transaction. What it returns
 // is the caller's to do, to Finish or to Release, unless it is Done: then an earlier call has done it, and Answer is the
@@ -97,30 +98,43 @@ func (k *Keys) begin(ctx context.Context, key Key, lease time.Duration, until ti
 	claim Claim, found keyState, err error,
 ) {
 	patience := max(time.Until(until), time.Millisecond) // 0 would wait for ever
-	begin := pgx.TxOptions{BeginQuery: fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = %d", patience.Milliseconds())}
-	err = pgx.BeginTxFunc(ctx, k.pool, begin, func(tx pgx.Tx) error {
+	err = postgres.Atomically(ctx, k.pool, pgx.TxOptions{}, func(tx *postgres.Tx) (err error) {
+		boundWaits(tx, patience)
 		claim = Claim{Key: key}
 		if key.Key == "" {
 			claim.Resource, err = persist(ctx, tx)
 			return err
 		}
-		err := tx.QueryRow(ctx, `INSERT INTO `+k.table+` (credential_id, tool, key, fingerprint, state, lease, lease_until)
+		looked := false
+		// It goes with the first statement of persist, which is in vain where another has the key.
+		tx.Check(`INSERT INTO `+k.table+` (credential_id, tool, key, fingerprint, state, lease, lease_until)
 			VALUES ($1, $2, $3, $4, 'running', gen_random_uuid(), clock_timestamp() + $5) ON CONFLICT DO NOTHING RETURNING lease::text`,
-			key.Principal, key.Operation, key.Key, key.Fingerprint[:], lease).Scan(&claim.lease)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
+			key.Principal, key.Operation, key.Key, key.Fingerprint[:], lease).QueryRow(func(row pgx.Row) error {
+			looked = true
+			if err := row.Scan(&claim.lease); errors.Is(err, pgx.ErrNoRows) {
+				tx.Fail(errTaken)
+			} else if err != nil {
+				tx.Fail(claimError(err))
+			}
+			return nil
+		})
+		if claim.Resource, err = persist(ctx, tx); err != nil {
+			if !looked {
+				err = cmp.Or(tx.Send(ctx), err) // what an earlier call has begun comes before what is refused now
+			}
+			return err
+		}
+		tx.Queue(`UPDATE `+k.table+` SET resource = $4 WHERE credential_id = $1 AND tool = $2 AND key = $3`,
+			key.Principal, key.Operation, key.Key, claim.Resource)
+		return nil
+	})
+	if errors.Is(err, errTaken) {
+		err = postgres.Atomically(ctx, k.pool, pgx.TxOptions{}, func(tx *postgres.Tx) (err error) {
+			boundWaits(tx, patience)
 			claim, found, err = k.takeOrLook(ctx, tx, key, lease)
 			return err
-		case err != nil:
-			return claimError(err)
-		}
-		if claim.Resource, err = persist(ctx, tx); err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `UPDATE `+k.table+` SET resource = $4 WHERE credential_id = $1 AND tool = $2 AND key = $3`,
-			key.Principal, key.Operation, key.Key, claim.Resource)
-		return err
-	})
+		})
+	}
 	return claim, found, err
 }
 

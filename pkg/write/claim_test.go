@@ -30,7 +30,7 @@ func (s things) keysOf(t testing.TB) *write.Keys {
 
 // order persists what a claim is about.
 func order(name string) write.Persist {
-	return func(ctx context.Context, tx pgx.Tx) (string, error) {
+	return func(ctx context.Context, tx *postgres.Tx) (string, error) {
 		_, err := tx.Exec(ctx, "INSERT INTO authoring.effects VALUES ($1)", name)
 		return name, err
 	}
@@ -154,7 +154,7 @@ func TestARefusalReleasesTheKey(t *testing.T) {
 	s := newThings(t)
 	keys := s.keysOf(t)
 	for _, refused := range []error{fault.New(fault.NotFound, "no such order"), pgx.ErrNoRows} {
-		if _, err := keys.Begin(t.Context(), key(t, "k", `{}`), time.Minute, func(ctx context.Context, tx pgx.Tx) (string, error) {
+		if _, err := keys.Begin(t.Context(), key(t, "k", `{}`), time.Minute, func(ctx context.Context, tx *postgres.Tx) (string, error) {
 			_, err := order("half")(ctx, tx)
 			return "half", errors.Join(err, refused)
 		}); !errors.Is(err, refused) {

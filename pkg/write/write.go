@@ -8,12 +8,14 @@
 package write
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -108,7 +110,8 @@ func New(pool *pgxpool.Pool, o Options) *Keys {
 }
 
 // Effect changes the service's tables within the key's transaction, and returns the answer that
-// is stored with the row of the audit log.
+// is stored with the row of the audit log. The key is claimed with its first statement: up to there, and to that statement, it runs
+// also where another call has the key, and is rolled back.
 type Effect func(context.Context, pgx.Tx) (tool.Result, audit.Entry, error)
 
 // Once runs effect at most once for a key: the key's row, the effect, the audit row and the stored
@@ -119,35 +122,51 @@ type Effect func(context.Context, pgx.Tx) (tool.Result, audit.Entry, error)
 // Besides effect's own errors it returns E_IDEMPOTENCY (or what Options.Reused makes) when the key
 // was used for another input, E_CONFLICT with details.code REQUEST_IN_PROGRESS when the first
 // call still runs, and E_DB when the store cannot be reached.
-func (k *Keys) Once(ctx context.Context, key Key, effect Effect) (tool.Result, error) {
-	var answer tool.Result
-	// One round trip begins the transaction and bounds its waits.
-	begin := pgx.TxOptions{BeginQuery: fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = %d", lockWait(ctx).Milliseconds())}
-	err := pgx.BeginTxFunc(ctx, k.pool, begin, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `INSERT INTO `+k.table+` AS old (credential_id, tool, key, fingerprint) VALUES ($1, $2, $3, $4)
+func (k *Keys) Once(ctx context.Context, key Key, effect Effect) (answer tool.Result, err error) {
+	err = postgres.Atomically(ctx, k.pool, pgx.TxOptions{}, func(tx *postgres.Tx) error {
+		boundWaits(tx, lockWait(ctx))
+		looked := false
+		// It goes with the first statement of effect, which is in vain where another has the key.
+		claim := tx.Check(`INSERT INTO `+k.table+` AS old (credential_id, tool, key, fingerprint) VALUES ($1, $2, $3, $4)
 			ON CONFLICT `+k.onConflict(key), key.Principal, key.Operation, key.Key, key.Fingerprint[:])
-		if err != nil {
-			return claimError(err)
-		}
-		if tag.RowsAffected() == 0 {
-			answer, err = k.replay(ctx, tx, key)
+		claim.Fn = func(r pgx.BatchResults) error {
+			tag, err := r.Exec()
+			if looked = true; err != nil {
+				tx.Fail(claimError(err))
+			} else if tag.RowsAffected() == 0 {
+				tx.Fail(errTaken)
+			}
 			return err
 		}
 		var entry audit.Entry
 		if answer, entry, err = effect(ctx, tx); err != nil {
+			if !looked {
+				err = cmp.Or(tx.Send(ctx), err) // an earlier answer comes before what is refused now
+			}
 			return err
 		}
 		if err := audit.Append(ctx, tx, entry); err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE `+k.table+` SET data = $4, count = $5, status = $6 WHERE credential_id = $1 AND tool = $2 AND key = $3`,
+		tx.Queue(`UPDATE `+k.table+` SET data = $4, count = $5, status = $6 WHERE credential_id = $1 AND tool = $2 AND key = $3`,
 			key.Principal, key.Operation, key.Key, answer.Data, answer.Count, max(answer.Status, http.StatusOK))
-		return err
+		return nil
 	})
+	if errors.Is(err, errTaken) {
+		answer, err = k.replay(ctx, k.pool, key)
+	}
 	if err != nil {
 		return tool.Result{}, postgres.Explain(err, k.options.Service)
 	}
 	return answer, nil
+}
+
+// errTaken says that there is a row of the key.
+var errTaken = errors.New("the key is taken")
+
+// boundWaits bounds each wait for a lock in a transaction.
+func boundWaits(tx *postgres.Tx, wait time.Duration) {
+	tx.Queue(`SELECT set_config('lock_timeout', $1, true)`, strconv.FormatInt(wait.Milliseconds(), 10))
 }
 
 // onConflict is what becomes of the row of a key that is there already: nothing, unless it holds no longer; then it is as if there were

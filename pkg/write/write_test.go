@@ -161,9 +161,10 @@ func TestWhoComesWhileItRunsIsTold(t *testing.T) {
 	running, finish, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		_, err := s.once(t.Context(), key(t, "k", `{}`), func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
+			answer, row, err := insert("a")(ctx, tx)
 			close(running)
 			<-finish
-			return insert("a")(ctx, tx)
+			return answer, row, err
 		})
 		done <- err
 	}()

@@ -40,7 +40,7 @@ func TestConfirming(t *testing.T) {
 	h.shop(t, apps.Confirm)
 	b := h.at(t, ada)
 	code := b.allowed(t, "u-77", "pay:read")
-	if l, found, err := h.links.Link(t.Context(), "shop", "u-77"); err != nil || !found || l.Status != links.Pending {
+	if l, found, err := h.link(t.Context(), "shop", "u-77"); err != nil || !found || l.Status != links.Pending {
 		t.Errorf("%+v %t %v", l, found, err)
 	}
 	if a, err := h.apps.Inspect(h.ctx, "shop"); err != nil || a.Links != 0 {
@@ -74,7 +74,7 @@ func TestConfirming(t *testing.T) {
 	if worked.Load() != 1 {
 		t.Errorf("the code was good %d times", worked.Load())
 	}
-	l, found, err := h.links.Link(t.Context(), "shop", "u-77")
+	l, found, err := h.link(t.Context(), "shop", "u-77")
 	if err != nil || !found || l.Status != links.Active || !l.LinkedAt.Equal(h.clock.Now()) {
 		t.Errorf("%+v %t %v", l, found, err)
 	}
@@ -96,7 +96,7 @@ func TestConfirming(t *testing.T) {
 	}
 	// More is wanted later: what holds goes on to hold until the app has confirmed that, too.
 	more := b.allowed(t, "u-77", "pay:write")
-	if l, _, err := h.links.Link(t.Context(), "shop", "u-77"); err != nil || l.Status != links.Active || l.Covers([]string{"pay:write"}) {
+	if l, _, err := h.link(t.Context(), "shop", "u-77"); err != nil || l.Status != links.Active || l.Covers([]string{"pay:write"}) {
 		t.Errorf("%+v %v", l, err)
 	}
 	if got, err := h.confirm(
@@ -164,7 +164,7 @@ func TestForwardedLinks(t *testing.T) {
 	if _, err := h.confirm(t, "other", "u-77", code); !fault.Is(err, fault.NotFound) {
 		t.Error(err)
 	}
-	if _, found, err := h.links.Link(t.Context(), "shop", "u-77"); found || err != nil {
+	if _, found, err := h.link(t.Context(), "shop", "u-77"); found || err != nil {
 		t.Error(found, err)
 	}
 	// Whoever allows it last is who the app can confirm.
@@ -177,7 +177,7 @@ func TestForwardedLinks(t *testing.T) {
 	if _, err := h.confirm(t, "shop", "u-78", second); err != nil {
 		t.Error(err)
 	}
-	if l, _, err := h.links.Link(t.Context(), "shop", "u-78"); err != nil || l.HubUser != owner.who.HubUser {
+	if l, _, err := h.link(t.Context(), "shop", "u-78"); err != nil || l.HubUser != owner.who.HubUser {
 		t.Errorf("%+v %v", l, err)
 	}
 }
@@ -212,7 +212,7 @@ func TestUnconfirmed(t *testing.T) {
 	}
 	code := b.allowed(t, "u-77", "pay:read")
 	h.clock.Advance(links.GrantLife)
-	if _, found, err := h.links.Link(t.Context(), "shop", "u-77"); found || err != nil {
+	if _, found, err := h.link(t.Context(), "shop", "u-77"); found || err != nil {
 		t.Error("a link that nobody has confirmed is there", err)
 	}
 	if _, err := h.confirm(t, "shop", "u-77", code); !fault.Is(err, fault.NotFound) {

@@ -235,7 +235,7 @@ func TestLinking(t *testing.T) {
 	if res, page := b.say(t, "allow", b.form(t)); res.StatusCode != http.StatusSeeOther || res.Header.Get("Location") != shopReturn {
 		t.Errorf("%d %s %s", res.StatusCode, res.Header.Get("Location"), page)
 	}
-	l, found, err := h.links.Link(t.Context(), "shop", "u-77-한국어-<b>")
+	l, found, err := h.link(t.Context(), "shop", "u-77-한국어-<b>")
 	if err != nil || !found || l.Status != links.Active || l.HubUser != b.who.HubUser || !slices.Equal(l.Scopes, []string{"pay:read"}) {
 		t.Errorf("%+v %t %v", l, found, err)
 	}
@@ -288,7 +288,7 @@ func TestLinking(t *testing.T) {
 			t.Error(res.StatusCode)
 		}
 	}
-	if _, found, err := h.links.Link(t.Context(), "shop", l.ExternalUser); found || err != nil {
+	if _, found, err := h.link(t.Context(), "shop", l.ExternalUser); found || err != nil {
 		t.Error(found, err)
 	}
 	if res, _ := b.visit(t, "GET", "/account/links?after=%00%ff", nil); res.StatusCode != http.StatusOK {
@@ -508,7 +508,7 @@ func TestBadTickets(t *testing.T) {
 		if _, _, err := h.links.Invite(c[0], c[1], nil); !fault.Is(err, fault.Validation) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, found, err := h.links.Link(t.Context(), c[0], c[1]); found || err != nil {
+		if _, found, err := h.link(t.Context(), c[0], c[1]); found || err != nil {
 			t.Errorf("%s: %t %v", name, found, err)
 		}
 	}
@@ -626,7 +626,7 @@ func TestTaken(t *testing.T) {
 		strings.Contains(page, ada) {
 		t.Errorf("%d %s", res.StatusCode, page)
 	}
-	l, _, err := h.links.Link(t.Context(), "shop", "u-77")
+	l, _, err := h.link(t.Context(), "shop", "u-77")
 	if err != nil || l.HubUser != b.who.HubUser {
 		t.Fatal(l, err)
 	}
@@ -637,7 +637,7 @@ func TestTaken(t *testing.T) {
 	if _, err := h.Disable(h.ctx, ada); err != nil {
 		t.Fatal(err)
 	}
-	if _, found, err := h.links.Link(t.Context(), "shop", "u-77"); found || err != nil {
+	if _, found, err := h.link(t.Context(), "shop", "u-77"); found || err != nil {
 		t.Error("the link of a disabled user holds", err)
 	}
 	if res, _ := eve.say(t, "allow", eve.form(t)); res.StatusCode != http.StatusConflict {
@@ -681,7 +681,7 @@ func TestScopeIncrease(t *testing.T) {
 		t.Errorf("stored: %s", got)
 	}
 	b.say(t, "allow", b.open(t, h.ticket(t, "u-77", "pay:refund"), ""))
-	l, _, err := h.links.Link(t.Context(), "shop", "u-77")
+	l, _, err := h.link(t.Context(), "shop", "u-77")
 	if err != nil || !l.Covers(apps.Scopes()) || l.Version != 3 {
 		t.Errorf("%+v %v", l, err)
 	}
@@ -770,7 +770,7 @@ func TestNotYou(t *testing.T) {
 		t.Errorf("what was shown to another: %d %s", res.StatusCode, page)
 	}
 	b.say(t, "allow", b.form(t))
-	if l, _, err := h.links.Link(t.Context(), "shop", "u-77"); err != nil || l.HubUser != now.User.ID {
+	if l, _, err := h.link(t.Context(), "shop", "u-77"); err != nil || l.HubUser != now.User.ID {
 		t.Errorf("%+v %v", l, err)
 	}
 }

@@ -156,7 +156,7 @@ func TestLinksLive(t *testing.T) {
 				if status != links.Active {
 					rt.Skip("no link")
 				}
-				l, _, err := h.links.Link(h.ctx, "shop", user)
+				l, _, err := h.link(h.ctx, "shop", user)
 				if err == nil {
 					_, err = h.links.Unlink(h.ctx, l.ID, people[owner])
 				}
@@ -166,7 +166,7 @@ func TestLinksLive(t *testing.T) {
 				status, held = links.Revoked, nil
 			},
 			"": func(rt *rapid.T) {
-				l, found, err := h.links.Link(h.ctx, "shop", user)
+				l, found, err := h.link(h.ctx, "shop", user)
 				if err != nil || found != (status == links.Pending || status == links.Active) {
 					rt.Fatalf("%+v %t %v, and should be %s", l, found, err, status)
 				}

@@ -45,14 +45,16 @@ type hall struct {
 	keys  *auth.Service
 	apps  *apps.Service
 	links *links.Service
-	box   *seal.Box
-	told  *told
-	store auth.UserStore
-	db    hubtest.WriteStoreDB
-	clock *hubtest.Clock
-	log   *hubtest.Buffer
-	url   string
-	ctx   context.Context
+	// linked is where the links are.
+	linked links.Store
+	box    *seal.Box
+	told   *told
+	store  auth.UserStore
+	db     hubtest.WriteStoreDB
+	clock  *hubtest.Clock
+	log    *hubtest.Buffer
+	url    string
+	ctx    context.Context
 }
 
 func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
@@ -93,6 +95,7 @@ func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 		t.Fatal(err)
 	}
 	h.box = box
+	h.linked = store
 	h.links = links.New(links.Config{Store: store, Sealer: box, PublicURL: "https://hub.example/", Now: h.clock.Now, Logger: logger})
 	consent, err := connect.New(connect.Config{Links: h.links, PublicURL: "https://hub.example/", Trusted: keys, Logger: logger})
 	if err != nil {
@@ -432,6 +435,12 @@ func TestSessionsAreRevoked(t *testing.T) {
 	if _, err := h.Disable(h.ctx, "nobody@example.com"); !fault.Is(err, fault.NotFound) {
 		t.Error(err)
 	}
+}
+
+// link is the link of an app's user, as a token finds it.
+func (h *hall) link(ctx context.Context, service, externalUser string) (links.Link, bool, error) {
+	l, found, err := h.linked.LinkOf(ctx, service, externalUser)
+	return l, found && !l.Lapsed(h.clock.Now()), err
 }
 
 // meanwhile is a store in which something happens behind the first look for a user.

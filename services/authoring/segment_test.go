@@ -14,6 +14,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/tool/tooltest"
 	"hub.internal/services/authoring"
+	"hub.internal/services/authoring/postgres"
 )
 
 // TestBounds tries each bound of each tool's schema, over the wire.
@@ -364,4 +365,16 @@ func TestEmptySnapshotsAreTaken(t *testing.T) {
 	if n := h.query.rowsAsked - before; n != 2 {
 		t.Errorf("asked in %d batches", n)
 	}
+}
+
+// TestTrips: a store may be far away, and each round trip to it is waited for.
+func TestTrips(t *testing.T) {
+	t.Parallel()
+	db, distance := hubtest.MigratedStore(t, "authoring", postgres.Migrate).Far(t)
+	h := newHouseOn(t, db)
+	distance.AtMost(t, 3, "a segment", func() {
+		if _, err := h.send(agent(t.Context()), "create_segment", newKey(), `{"name":"n","kind":"partner","targets":[{"externalId":1,"snapshot":{}}]}`); err != nil {
+			t.Fatal(err)
+		}
+	})
 }

@@ -92,6 +92,7 @@ type suite struct {
 	redis    *localserver.Redis
 	smtp     *hubtest.SMTP
 	store    hubtest.WriteStoreDB
+	distance *hubtest.Distance // with options.far
 	calls    atomic.Int64
 	// drafts are how many were saved by draft.
 	drafts atomic.Int64
@@ -121,6 +122,8 @@ type options struct {
 	managed bool
 	// pooled has the services reach the store through a pooler in transaction mode.
 	pooled bool
+	// far has the services reach the store over a line.
+	far bool
 	// smtp changes what the mail server does.
 	smtp localserver.SMTPHooks
 }
@@ -189,6 +192,9 @@ func start(t testing.TB, o options) *suite {
 	}
 	if o.pooled {
 		s.store = s.store.Pooled(t)
+	}
+	if o.far {
+		s.store, s.distance = s.store.Far(t)
 	}
 	admin, readonly := hubtest.SourceDB(t)
 	if o.scale == "" {

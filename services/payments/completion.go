@@ -7,6 +7,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/write"
+	"hub.internal/services/payments/credentials"
 )
 
 // SubjectKind says what a claim of an Idempotency-Key is about.
@@ -117,7 +118,7 @@ func (s *Service) complete(ctx context.Context, claim write.Claim) error {
 		_, err = s.refundClaimed(ctx, call, claim, code)
 	default:
 		call.Operation = operationCreate
-		_, err = s.issue(ctx, call, claim)
+		_, err = s.issue(ctx, call, claim, a.Order, credentials.Unsealed{})
 	}
 	if fault.Is(err, fault.Conflict) {
 		return nil // refused, and free again

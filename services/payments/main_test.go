@@ -59,7 +59,9 @@ type shop struct {
 	app     *app
 	logs    *hubtest.Buffer
 	stop    func()
-	still   bool // its clock is a test's
+	// distance is that of the store, where it is far away.
+	distance *hubtest.Distance
+	still    bool // its clock is a test's
 	// wire is where the simulator is, and keyset seals accounts: for the same service in another process.
 	wire, keyset string
 }
@@ -124,6 +126,7 @@ func (creds) Verifying(context.Context, string) ([]credentials.Unsealed, error) 
 type options struct {
 	manual bool // the payer completes the provider's page
 	idle   bool // no jobs
+	far    bool // with distance
 	now    func() time.Time
 	change func(*payments.Config)
 	lease  time.Duration    // of a claimed key
@@ -141,6 +144,9 @@ func newShop(t testing.TB, o options) *shop {
 	}
 	if o.now == nil {
 		o.now = time.Now
+	}
+	if o.far {
+		s.db, s.distance = s.db.Far(t)
 	}
 	var err error
 	if s.pool, err = pgstore.Open(pgstore.Config{URL: s.db.URL("payments"), MaxConns: 40}); err != nil {

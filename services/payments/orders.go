@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"hub.internal/pkg/audit"
@@ -14,6 +15,7 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
+	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/provider"
 )
@@ -69,12 +71,13 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (tool.Result, erro
 	if err != nil {
 		return tool.Result{}, err
 	}
+	p, stored, found, err := s.learn(ctx, call)
 	// What is answered already must not fail on what has changed since.
-	if stored, found, err := s.c.Store.Answered(ctx, call.Key); found || err != nil {
+	if found || err != nil {
 		return stored, err
 	}
 	// The order is complete before the key is claimed: what is refused here has stored nothing, and the key stays free.
-	o, err := s.newOrder(ctx, in, amounts)
+	o, err := s.newOrder(call.Caller, in, amounts, p)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -89,29 +92,49 @@ func (s *Service) Create(ctx context.Context, in CreateInput) (tool.Result, erro
 	// From here on something is stored that has to be brought to its end, also when the caller has hung up.
 	ctx, cancel := detach(ctx)
 	defer cancel()
-	if about := ParseSubject(claim.Resource); about.Kind == KnownOrder {
+	about := ParseSubject(claim.Resource)
+	if about.Kind == KnownOrder {
 		return s.answerExisting(ctx, call, claim, about.Code, o)
 	}
-	return s.issue(ctx, call, claim)
+	if claim.Resumed { // the order is of whoever began
+		if a, err = s.c.Store.Order(ctx, about.Code); err != nil {
+			return tool.Result{}, err
+		}
+	}
+	return s.issue(ctx, call, claim, a.Order, p.cred)
+}
+
+// premises are what a new order has to know, or why that cannot be known.
+type premises struct {
+	app             App
+	cred            credentials.Unsealed
+	appErr, credErr error
+}
+
+// learn asks for the premises of a call, and for an earlier answer to it, all at once: each is a round trip to a store.
+func (s *Service) learn(ctx context.Context, call write.Call) (p premises, stored tool.Result, found bool, err error) {
+	var asked sync.WaitGroup
+	asked.Go(func() { p.app, p.appErr = s.c.Apps.App(ctx, call.Caller.Service) })
+	asked.Go(func() { p.cred, p.credErr = s.c.Credentials.Active(ctx, s.c.Provider.Name(), s.c.Env) })
+	stored, found, err = s.c.Store.Answered(ctx, call.Key)
+	asked.Wait()
+	return p, stored, found, err
 }
 
 // newOrder is the order that the caller wants, with the defaults of what it does not say. The credential of the moment
 // is kept with it: a rotation changes nothing for orders that are there.
-func (s *Service) newOrder(ctx context.Context, in CreateInput, amounts order.Amounts) (order.Order, error) {
-	c := caller.From(ctx)
-	app, err := s.c.Apps.App(ctx, c.Service)
-	if err != nil {
+func (s *Service) newOrder(c caller.Caller, in CreateInput, amounts order.Amounts, p premises) (order.Order, error) {
+	if p.appErr != nil {
+		return order.Order{}, p.appErr
+	}
+	if err := s.checkURLs(in, p.app); err != nil {
 		return order.Order{}, err
 	}
-	if err := s.checkURLs(in, app); err != nil {
-		return order.Order{}, err
-	}
-	cred, err := s.c.Credentials.Active(ctx, s.c.Provider.Name(), s.c.Env)
-	if err != nil {
-		return order.Order{}, err
+	if p.credErr != nil {
+		return order.Order{}, p.credErr
 	}
 	o := order.Order{Code: s.newCode("po_"), ServiceCode: c.Service, ExternalUserID: c.ExternalUserID, HubUser: c.HubUser, Env: s.c.Env,
-		Provider: s.c.Provider.Name(), CredentialID: cred.ID, Amounts: amounts, PayMethod: in.PayMethod, ClientOrderID: in.ClientOrderID,
+		Provider: s.c.Provider.Name(), CredentialID: p.cred.ID, Amounts: amounts, PayMethod: in.PayMethod, ClientOrderID: in.ClientOrderID,
 		Name: in.Name, NotifyURL: in.NotifyURL, ReturnURL: in.ReturnURL, Buyer: in.Buyer, Metadata: in.Metadata, CreatedAt: s.now()}
 	if o.PayMethod == "" {
 		o.PayMethod = provider.Card
@@ -168,10 +191,11 @@ func (s *Service) answerExisting(ctx context.Context, call write.Call, claim wri
 	return s.finish(ctx, call, claim, a.Order.Code, http.StatusOK, nil)
 }
 
-// issue asks the provider for an order, and finishes the call with what became of it.
-func (s *Service) issue(ctx context.Context, call write.Call, claim write.Claim) (tool.Result, error) {
-	code := ParseSubject(claim.Resource).Code
-	snapshot, declined, err := s.askToIssue(ctx, code)
+// issue asks the provider for an order, and finishes the call with what became of it. cred is the one of the moment, or none.
+func (s *Service) issue(ctx context.Context, call write.Call, claim write.Claim, o order.Order,
+	cred credentials.Unsealed) (tool.Result, error) {
+	code := o.Code
+	snapshot, declined, err := s.askToIssue(ctx, o, cred)
 	if err != nil {
 		return tool.Result{}, err
 	}
@@ -187,12 +211,7 @@ func (s *Service) issue(ctx context.Context, call write.Call, claim write.Claim)
 }
 
 // askToIssue asks the provider for an order that it may have heard of. No snapshot is an unknown outcome.
-func (s *Service) askToIssue(ctx context.Context, code string) (*provider.Snapshot, *order.Failure, error) {
-	a, err := s.c.Store.Order(ctx, code)
-	if err != nil {
-		return nil, nil, err
-	}
-	o := a.Order
+func (s *Service) askToIssue(ctx context.Context, o order.Order, cred credentials.Unsealed) (*provider.Snapshot, *order.Failure, error) {
 	// Whoever had the claim before may have been answered already; then there is nothing to ask for.
 	if o.Status == order.Failed {
 		return nil, o.Failure, nil // by whoever had the claim before
@@ -200,9 +219,11 @@ func (s *Service) askToIssue(ctx context.Context, code string) (*provider.Snapsh
 	if o.Status != order.Ready || o.CheckoutURL != "" {
 		return nil, nil, nil
 	}
-	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
-	if err != nil {
-		return nil, nil, err
+	if cred.ID != o.CredentialID {
+		var err error
+		if cred, err = s.c.Credentials.ByID(ctx, o.CredentialID); err != nil {
+			return nil, nil, err
+		}
 	}
 	snapshot, err := s.c.Provider.Issue(ctx, cred, provider.IssueRequest{Code: o.Code, CreatedAt: o.CreatedAt, Amount: o.Amounts.Amount,
 		TaxFree: o.TaxFree, PayMethod: o.PayMethod, Name: cmp.Or(o.Name, "Order "+o.Code), ReturnURL: s.c.PublicURL + "/v1/pay/return/" + o.Code,

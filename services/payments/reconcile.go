@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/provider"
 )
@@ -230,7 +231,7 @@ func (s *Service) issueAgain(ctx context.Context, code string, by Actor) (*order
 	if err != nil || !by.Now.Before(a.Order.CreatedAt.Add(order.ReadyFor)) {
 		return a, err
 	}
-	snapshot, declined, err := s.askToIssue(ctx, code)
+	snapshot, declined, err := s.askToIssue(ctx, a.Order, credentials.Unsealed{})
 	if err != nil {
 		return a, err
 	}

@@ -61,8 +61,8 @@ func (l Link) Covers(scopes []string) bool {
 	return !slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(l.Scopes, s) })
 }
 
-// lapsed tells whether an app has let the time pass to confirm the link.
-func (l Link) lapsed(now time.Time) bool {
+// Lapsed tells whether an app has let the time pass to confirm the link.
+func (l Link) Lapsed(now time.Time) bool {
 	return l.Status == Pending && !now.Before(l.LinkedAt.Add(GrantLife))
 }
 

@@ -48,19 +48,6 @@ type Service struct{ c Config }
 // New returns a Service.
 func New(c Config) *Service { return &Service{c} }
 
-// Link returns the link of an app's user, in one read; false for none. One that is PENDING joins nobody: it is returned
-// so that it can be told apart. That of a user who is disabled is none.
-func (s *Service) Link(ctx context.Context, service, externalUser string) (Link, bool, error) {
-	if !storable(externalUser) || !storable(service) {
-		return Link{}, false, nil
-	}
-	l, found, err := s.c.Store.LinkOf(ctx, service, externalUser)
-	if err != nil || !found || l.lapsed(s.now()) {
-		return Link{}, false, err
-	}
-	return l, true, nil
-}
-
 // Invite returns where an app's user can link an account, with these scopes, and until when. It stores nothing and asks
 // nobody. E_VALIDATION for an app or a user that there cannot be; E_CONFLICT where Hub has no keyset.
 func (s *Service) Invite(service, externalUser string, scopes []string) (address string, expires time.Time, err error) {

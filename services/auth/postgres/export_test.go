@@ -14,10 +14,10 @@ var (
 	ListApps  = listApps
 )
 
-// Keyring, MarkUsed and Sweep are the queries of a token.
+// Keyring, UseToken and Sweep are the queries of a token.
 var Keyring = keyring
 
 const (
-	MarkUsed = insertUsedToken
+	UseToken = useToken
 	Sweep    = deleteExpiredTokens
 )

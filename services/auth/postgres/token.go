@@ -2,17 +2,48 @@ package postgres
 
 import (
 	"context"
-	"crypto/sha256"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/text"
+	"hub.internal/services/auth/links"
+	"hub.internal/services/auth/servicejwt"
 )
 
-const insertUsedToken = `INSERT INTO auth.jwt_replay (service_code, jti_hash, exp) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`
+// useToken uses up a token of an app that is active, and reads the app.
+const useToken = `WITH used AS (INSERT INTO auth.jwt_replay (service_code, jti_hash, exp)
+		SELECT service_code, $2::bytea, $3::timestamptz FROM auth.connected_apps WHERE service_code = $1 AND status = 'ACTIVE'
+		ON CONFLICT DO NOTHING RETURNING 1)
+	SELECT ` + appColumns + `, EXISTS (SELECT FROM used) AS fresh FROM auth.connected_apps a WHERE a.service_code = $1`
 
-// MarkUsed uses up the token of an app that has this id, and tells whether it had not been used before. Of several that use
-// it at once, one is told so.
-func (s *Store) MarkUsed(ctx context.Context, code string, jti [sha256.Size]byte, exp time.Time) (fresh bool, err error) {
-	tag, err := s.pool.Exec(ctx, insertUsedToken, code, jti[:], exp)
-	return tag.RowsAffected() == 1, explain(err)
+// usedRow is an app with whether its token had not been used before.
+type usedRow struct {
+	appRow
+	Fresh bool
+}
+
+// Use uses up a token, in one round trip, and returns what its app and its user's link are then.
+func (s *Store) Use(ctx context.Context, t servicejwt.Use) (used servicejwt.Used, err error) {
+	var found []usedRow
+	var linked []links.Link
+	batch := &pgx.Batch{}
+	postgres.Collect(batch.Queue(useToken, text.Storable(t.Code), t.ID[:], t.ExpiresAt), pgx.RowToStructByNameLax[usedRow], &found)
+	if t.ExternalUser != "" {
+		postgres.Collect(batch.Queue(linkOf, text.Storable(t.Code), t.ExternalUser), pgx.RowToStructByName[links.Link], &linked)
+	}
+	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
+		return used, explain(err)
+	}
+	if len(found) == 0 {
+		return used, noApp(t.Code)
+	}
+	used.App, used.Fresh = found[0].app(), found[0].Fresh
+	if len(linked) > 0 {
+		used.Link = &linked[0]
+	}
+	return used, nil
 }
 
 // sweepStep is how many rows a statement of Sweep deletes.

@@ -44,7 +44,7 @@ func TestTokensUseIndexes(t *testing.T) {
 		"its webhook secrets":    {postgres.Keyring(apps.Webhook), []any{"app7", time.Now()}, "app_webhook_secrets_held"},
 		"the link of a user":     {postgres.LinkOf, []any{"app7", "u77"}, "identity_links_pair"},
 		"tokens that are over":   {postgres.Sweep, []any{time.Now(), 10}, "jwt_replay_exp"},
-		"a token that is burned": {postgres.MarkUsed, []any{"app7", hash[:], time.Now()}, ""},
+		"a token that is burned": {postgres.UseToken, []any{"app7", hash[:], time.Now()}, ""},
 	} {
 		rows, err := role.Query(t.Context(), `EXPLAIN `+c.sql, c.args...)
 		if err != nil {

@@ -12,14 +12,13 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 	"hub.internal/services/auth/apps"
 	"hub.internal/services/auth/links"
 )
 
-// Links knows the links of apps' users to Hub's.
+// Links makes the links of apps' users to Hub's.
 type Links interface {
-	// Link returns the link of a user of an app that was not revoked.
-	Link(ctx context.Context, service, externalUser string) (links.Link, bool, error)
 	// Invite makes the address at which a user links their account, with these scopes, and says until when it is good.
 	Invite(service, externalUser string, scopes []string) (url string, expires time.Time, err error)
 }
@@ -28,11 +27,31 @@ type Links interface {
 type Store interface {
 	// Keyring returns an app and its at most two secrets of the kind that are good at a moment; E_NOT_FOUND for no app.
 	Keyring(ctx context.Context, code string, kind apps.Kind, at time.Time) (apps.App, []apps.SealedSecret, error)
-	// MarkUsed uses up the token of an app that has this id, and tells whether it had not been used before. Of several that
-	// use it at once, one is told so.
-	MarkUsed(ctx context.Context, code string, jti [sha256.Size]byte, exp time.Time) (fresh bool, err error)
+	// Use uses up a token of an app, all of it or nothing; E_NOT_FOUND for no app.
+	Use(ctx context.Context, t Use) (Used, error)
 	// Sweep forgets the tokens that expired before a moment.
 	Sweep(ctx context.Context, before time.Time) error
+}
+
+// Use is a token that is to be used up.
+type Use struct {
+	// Code is its app's, and ID stands for it among those of the app.
+	Code string
+	ID   [sha256.Size]byte
+	// ExpiresAt is its end.
+	ExpiresAt time.Time
+	// ExternalUser is whose link is looked for; empty for none.
+	ExternalUser string
+}
+
+// Used is what became of a Use.
+type Used struct {
+	// App is the token's, whatever its state.
+	App apps.App
+	// Fresh tells that the token had not been used before, and that the app is active. Of several that use it at once, one is told so.
+	Fresh bool
+	// Link is the user's that was not revoked; nil without one.
+	Link *links.Link
 }
 
 // Config is what a Verifier is made of.
@@ -154,43 +173,40 @@ func (v *Verifier) Admit(ctx context.Context, c Claims, linked bool) (Admission,
 	switch {
 	case !now.Before(c.ExpiresAt):
 		return Admission{}, expiredToken()
-	case c.Issuer == "" || c.Subject == "" || c.ID == "" || c.ExpiresAt.After(now.Add(Lifetime+2*skew)):
+	case c.Issuer == "" || c.Subject == "" || !text.IsPrintable(c.Subject) || c.ID == "" || c.ExpiresAt.After(now.Add(Lifetime+2*skew)):
 		return Admission{}, fault.New(fault.Validation, "These are not the claims of a token that was verified.")
 	}
-	app, _, err := v.Store.Keyring(ctx, c.Issuer, apps.Signing, now)
-	if err != nil {
-		return Admission{}, err
+	use := Use{Code: c.Issuer, ID: sha256.Sum256([]byte(c.ID)), ExpiresAt: c.ExpiresAt}
+	if linked {
+		use.ExternalUser = c.Subject
 	}
-	if app.Status != apps.Active {
-		return Admission{}, fault.New(fault.AuthRevoked, "The app is %s.", app.Status)
-	}
-	fresh, err := v.Store.MarkUsed(ctx, c.Issuer, sha256.Sum256([]byte(c.ID)), c.ExpiresAt)
+	used, err := v.Store.Use(ctx, use)
 	switch {
 	case err != nil:
 		return Admission{}, err
-	case !fresh:
+	case used.App.Status != apps.Active:
+		return Admission{}, fault.New(fault.AuthRevoked, "The app is %s.", used.App.Status)
+	case !used.Fresh:
 		return Admission{}, invalidClaim("its jti was used before. Make a new token for each call, and for each try of one.")
 	case !linked:
 		return Admission{}, nil
 	}
-	return v.link(ctx, app, c.Subject)
+	return v.link(used, c.Subject, now)
 }
 
 // link tells whose account a user of an app acts for, or where it is to be linked.
-func (v *Verifier) link(ctx context.Context, app apps.App, subject string) (a Admission, err error) {
-	l, found, err := v.Links.Link(ctx, app.Code, subject)
+func (v *Verifier) link(used Used, subject string, now time.Time) (a Admission, err error) {
+	app, l := used.App, used.Link
+	a.Reason = NotLinked
 	switch {
-	case err != nil:
-		return a, err
-	case found && l.Status == links.Active:
-		a.HubUser, a.Scopes = l.HubUser, l.Scopes
+	case l == nil || l.Lapsed(now):
+	case l.Status == links.Pending:
+		a.Reason = Pending
+	case l.Status == links.Active:
+		a.HubUser, a.Scopes, a.Reason = l.HubUser, l.Scopes, ""
 		if !l.Covers(app.Scopes) {
 			a.Reason = ScopeIncreased
 		}
-	case found && l.Status == links.Pending:
-		a.Reason = Pending
-	default:
-		a.Reason = NotLinked
 	}
 	if a.Reason != "" {
 		a.URL, a.ExpiresAt, err = v.Links.Invite(app.Code, subject, app.Scopes)

@@ -26,7 +26,6 @@ import (
 	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/seal"
 	"hub.internal/services/auth/apps"
-	"hub.internal/services/auth/links"
 	"hub.internal/services/auth/postgres"
 	"hub.internal/services/auth/servicejwt"
 )
@@ -46,10 +45,6 @@ func (c *counting) Open(sealed []byte, name string) (string, error) {
 
 // tickets are links of the store, with addresses that can be read.
 type tickets struct{ *postgres.Store }
-
-func (l tickets) Link(ctx context.Context, service, externalUser string) (links.Link, bool, error) {
-	return l.LinkOf(ctx, service, externalUser)
-}
 
 func (tickets) Invite(service, externalUser string, scopes []string) (string, time.Time, error) {
 	return fmt.Sprintf(
@@ -683,6 +678,27 @@ func FuzzJudge(f *testing.F) {
 		if c.Subject == "" || len([]rune(c.Subject)) > 200 || c.ID == "" || !now.Before(c.ExpiresAt) ||
 			c.ExpiresAt.After(now.Add(330*time.Second)) {
 			t.Errorf("%q: %+v", text, c)
+		}
+	})
+}
+
+// TestTrips: a store may be far away, and each round trip to it is waited for.
+func TestTrips(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	far, distance := o.db.Far(t)
+	v := o.verifier(t, postgres.New(hubtest.Pool(t, far.URL("auth"))))
+	n := 0
+	distance.AtMost(t, 1, "to verify a token", func() {
+		if _, err := v.Verify(t.Context(), sign(o.secret.Token.Reveal(), `{"alg":"HS256"}`, o.claims(nil))); err != nil {
+			t.Fatal(err)
+		}
+	})
+	distance.AtMost(t, 1, "to use a token up", func() {
+		n++
+		claims := servicejwt.Claims{Issuer: "shop", Subject: "u-77", ID: fmt.Sprint("far-", n), ExpiresAt: o.clock.Now().Add(time.Minute)}
+		if _, err := v.Admit(t.Context(), claims, true); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -27,7 +27,7 @@ func (s *Store) NextCredentialID(ctx context.Context) (id credentials.ID, err er
 
 // AddCredential commits a new credential together with its audit entry.
 func (s *Store) AddCredential(ctx context.Context, c credentials.Sealed, e audit.Entry) error {
-	return s.atomically(ctx, func(tx pgx.Tx) error {
+	return s.atomically(ctx, func(tx *postgres.Tx) error {
 		if err := addCredential(ctx, tx, c); err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func secondActive(err error, c credentials.Credential) error {
 // ChangeCredential locks a credential, lets decide judge it, and commits what it decides.
 func (s *Store) ChangeCredential(ctx context.Context, id credentials.ID, decide func(credentials.Credential) (credentials.Change,
 	error)) error {
-	return s.atomically(ctx, func(tx pgx.Tx) error {
+	return s.atomically(ctx, func(tx *postgres.Tx) error {
 		row, err := credentialOf(ctx, tx, id, ` FOR UPDATE`)
 		if err != nil {
 			return err
@@ -107,7 +107,7 @@ func (s *Store) Credentials(ctx context.Context, f credentials.Filter) ([]creden
 func (s *Store) ResealCredentials(ctx context.Context, do func(credentials.Sealed) (credentials.Sealed, error),
 	entry func(n int) audit.Entry,
 ) (n int, err error) {
-	err = s.atomically(ctx, func(tx pgx.Tx) error {
+	err = s.atomically(ctx, func(tx *postgres.Tx) error {
 		all, err := postgres.All(ctx, tx, pgx.RowToStructByName[credentials.Sealed],
 			`SELECT `+credentialColumns+` FROM payments.credentials ORDER BY id FOR UPDATE`)
 		if err != nil {

@@ -77,7 +77,7 @@ const overdue = time.Minute
 // time, and nothing else.
 func (s *Store) AddMissing(ctx context.Context, now time.Time) error {
 	late := now.Add(-overdue)
-	return s.atomically(ctx, func(tx pgx.Tx) error {
+	return s.atomically(ctx, func(tx *postgres.Tx) error {
 		orders, err := postgres.All(ctx, tx, pgx.RowTo[string], `SELECT code FROM payments.orders o WHERE look_at < $1 AND NOT EXISTS (
 			SELECT FROM payments.river_job WHERE finalized_at IS NULL AND kind = 'resolve_order' AND args ->> 'code' = o.code) LIMIT 1000`, late)
 		if err != nil {

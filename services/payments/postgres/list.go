@@ -18,13 +18,18 @@ func (s *Store) Orders(ctx context.Context, f payments.Filter) (aggregates []*or
 	where, args := conditions(f)
 	args = append(args, f.Limit)
 	sql := fmt.Sprintf(`SELECT %s FROM payments.orders WHERE %s ORDER BY created_at DESC, code DESC LIMIT $%d`, orderColumns, where, len(args))
-	err = explain(pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
+	err = postgres.Atomically(ctx, s.pool, snapshot, func(tx *postgres.Tx) error {
 		if aggregates, err = postgres.All(ctx, tx, scanOrder, sql, args...); err != nil {
 			return err
 		}
-		return readRefundsAndDeposits(ctx, tx, aggregates...)
-	}))
-	return aggregates, err
+		ids := make([]int64, len(aggregates))
+		for i, a := range aggregates {
+			ids[i] = int64(a.Order.ID)
+		}
+		queueRefundsAndDeposits(tx, `$1`, ids, &aggregates)
+		return nil
+	})
+	return aggregates, explain(err)
 }
 
 // conditions are those of a filter; placeholders count from 1.

@@ -17,7 +17,7 @@ import (
 func (s *Store) Operate(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) (audit.Entry,
 	error)) (a *order.Aggregate,
 	err error) {
-	err = s.atomically(ctx, func(tx pgx.Tx) error {
+	err = s.atomically(ctx, func(tx *postgres.Tx) error {
 		var entry audit.Entry
 		a, err = s.change(ctx, tx, code, by, func(a *order.Aggregate) (err error) {
 			entry, err = do(a)

@@ -2,7 +2,7 @@ package postgres
 
 import (
 	"context"
-	"errors"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -43,49 +43,69 @@ func scanOrder(row pgx.CollectableRow) (*order.Aggregate, error) {
 }
 
 // Order returns an order as it is.
-func (s *Store) Order(ctx context.Context, code string) (a *order.Aggregate, err error) {
+func (s *Store) Order(ctx context.Context, code string) (*order.Aggregate, error) {
+	var found []*order.Aggregate
 	// One snapshot: an order and its refunds have to fit.
-	err = explain(pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
-		a, err = readOrder(ctx, tx, code, ``)
-		return err
-	}))
-	return a, err
+	err := postgres.Atomically(ctx, s.pool, snapshot, func(tx *postgres.Tx) error {
+		queueOrder(tx, code, ``, &found)
+		return nil
+	})
+	if err != nil {
+		return nil, explain(err)
+	}
+	return theOrder(found, code)
+}
+
+// snapshot reads all as it is at one moment.
+var snapshot = pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+
+// theOrder is the one that was found.
+func theOrder(found []*order.Aggregate, code string) (*order.Aggregate, error) {
+	if len(found) == 0 {
+		return nil, payments.NoSuchOrder(code)
+	}
+	return found[0], nil
 }
 
 // readOrder reads an order with all that belongs to it. The lock of its row, FOR UPDATE, is what makes the aggregate a
 // unit: whoever changes an order, a refund or a deposit of it holds that lock.
-func readOrder(ctx context.Context, tx pgx.Tx, code, lock string) (*order.Aggregate, error) {
-	a, err := postgres.One(ctx, tx, scanOrder, `SELECT `+orderColumns+` FROM payments.orders WHERE code = $1 `+lock, code)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, payments.NoSuchOrder(code)
-	}
-	if err != nil {
+func readOrder(ctx context.Context, tx *postgres.Tx, code, lock string) (*order.Aggregate, error) {
+	var found []*order.Aggregate
+	queueOrder(tx, code, lock, &found)
+	if err := tx.Send(ctx); err != nil {
 		return nil, err
 	}
-	return a, readRefundsAndDeposits(ctx, tx, a)
+	return theOrder(found, code)
 }
 
-// readRefundsAndDeposits reads the refunds and deposits of orders.
-func readRefundsAndDeposits(ctx context.Context, q postgres.Querier, aggregates ...*order.Aggregate) error {
+// queueOrder queues what readOrder reads, in one round trip.
+func queueOrder(tx *postgres.Tx, code, lock string, found *[]*order.Aggregate) {
+	postgres.Collect(tx.Queue(`SELECT `+orderColumns+` FROM payments.orders WHERE code = $1 `+lock, code), scanOrder, found)
+	queueRefundsAndDeposits(tx, `SELECT id FROM payments.orders WHERE code = $1`, code, found)
+}
+
+// queueRefundsAndDeposits queues what reads the refunds and deposits of orders: those that the query or array ids has, of one argument.
+func queueRefundsAndDeposits(tx *postgres.Tx, ids string, of any, aggregates *[]*order.Aggregate) {
 	// Two statements for a whole page, whatever its length.
-	ids, byID := make([]int64, len(aggregates)), map[schema.ID]*order.Aggregate{}
-	for i, a := range aggregates {
-		ids[i], byID[a.Order.ID] = int64(a.Order.ID), a
+	byID := func(id schema.ID) *order.Aggregate {
+		return (*aggregates)[slices.IndexFunc(*aggregates, func(a *order.Aggregate) bool { return a.Order.ID == id })]
 	}
-	_, err := postgres.All(ctx, q, func(row pgx.CollectableRow) (id schema.ID, err error) {
+	refunds := tx.Queue(`SELECT order_id, code, amount, status, source, coalesce(tid, ''), reason, account, masked, failure, created_at,
+			settled_at
+		FROM payments.refunds WHERE order_id = ANY (`+ids+`) ORDER BY order_id, created_at, code`, of)
+	postgres.Collect(refunds, func(row pgx.CollectableRow) (id schema.ID, err error) {
 		var r order.Refund
 		if err := row.Scan(&id, &r.Code, &r.Amount, &r.Status, &r.Source, &r.TID, &r.Reason, &r.Account, &r.Masked, &r.Failure, &r.CreatedAt,
 			&r.SettledAt); err != nil {
 			return id, err
 		}
-		byID[id].Refunds = append(byID[id].Refunds, r)
+		byID(id).Refunds = append(byID(id).Refunds, r)
 		return id, nil
-	}, `SELECT order_id, code, amount, status, source, coalesce(tid, ''), reason, account, masked, failure, created_at, settled_at
-		FROM payments.refunds WHERE order_id = ANY ($1) ORDER BY order_id, created_at, code`, ids)
-	if err != nil {
-		return err
-	}
-	_, err = postgres.All(ctx, q, func(row pgx.CollectableRow) (id schema.ID, err error) {
+	}, new([]schema.ID))
+	deposits := tx.Queue(`SELECT order_id, id, tid, amount, deposited_at, state, coalesce(return_code, ''), coalesce(return_tid, ''),
+			return_account, return_masked, return_failure, return_settled
+		FROM payments.deposits WHERE order_id = ANY (`+ids+`) ORDER BY id`, of)
+	postgres.Collect(deposits, func(row pgx.CollectableRow) (id schema.ID, err error) {
 		var d order.Deposit
 		var r order.DepositReturn
 		err = row.Scan(&id, &d.ID, &d.TID, &d.Amount, &d.At, &d.State, &r.Code, &r.TID, &r.Account, &r.Masked, &r.Failure, &r.SettledAt)
@@ -95,16 +115,13 @@ func readRefundsAndDeposits(ctx context.Context, q postgres.Querier, aggregates 
 		if r.Code != "" {
 			d.Return = &r
 		}
-		byID[id].Deposits = append(byID[id].Deposits, d)
+		byID(id).Deposits = append(byID(id).Deposits, d)
 		return id, nil
-	}, `SELECT order_id, id, tid, amount, deposited_at, state, coalesce(return_code, ''), coalesce(return_tid, ''), return_account,
-			return_masked, return_failure, return_settled
-		FROM payments.deposits WHERE order_id = ANY ($1) ORDER BY id`, ids)
-	return err
+	}, new([]schema.ID))
 }
 
 // insertOrder stores an order; pgx.ErrNoRows when its app has one with that clientOrderId.
-func insertOrder(ctx context.Context, tx pgx.Tx, o order.Order) (id schema.ID, err error) {
+func insertOrder(ctx context.Context, tx *postgres.Tx, o order.Order) (id schema.ID, err error) {
 	metadata := o.Metadata
 	if metadata == nil {
 		metadata = map[string]string{} // pgx writes a nil map as NULL

@@ -53,12 +53,12 @@ func (s *Store) RecordAttempt(ctx context.Context, n payments.Notification, a pa
 		batch.Queue(`UPDATE payments.notices SET state = 'STOPPED', next_at = NULL
 			WHERE order_id = (SELECT id FROM payments.orders WHERE code = $1) AND state = 'PENDING'`, n.Order)
 	}
-	return s.atomically(ctx, func(tx pgx.Tx) error { return tx.SendBatch(ctx, batch).Close() })
+	return s.atomically(ctx, func(tx *postgres.Tx) error { return tx.SendBatch(ctx, batch).Close() })
 }
 
 // Redeliver lets a message be sent again.
 func (s *Store) Redeliver(ctx context.Context, order, id string, by payments.Actor) error {
-	return s.atomically(ctx, func(tx pgx.Tx) error {
+	return s.atomically(ctx, func(tx *postgres.Tx) error {
 		n, err := postgres.One(ctx, tx, scanNotification, `SELECT `+notificationColumns+`
 			FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE n.id = $1 AND o.code = $2 FOR UPDATE OF n`, id, order)
 		switch {
@@ -87,7 +87,7 @@ const maxWebhooksOfPayment = 200
 
 // Receive stores a webhook with the job that looks into it, or has the order checked soon where enough are kept.
 func (s *Store) Receive(ctx context.Context, w payments.Webhook) error {
-	return s.atomically(ctx, func(tx pgx.Tx) error {
+	return s.atomically(ctx, func(tx *postgres.Tx) error {
 		tag, err := tx.Exec(ctx, `INSERT INTO payments.webhooks (provider, env, event_key, tid, code, claims, raw, received_at)
 			SELECT $1, $2, $3, $4, $5, $6, $7, $8
 			WHERE (SELECT count(*) FROM (SELECT FROM payments.webhooks WHERE tid = $4 LIMIT $9) AS kept) < $9

@@ -106,7 +106,7 @@ func (s *Store) TakeOverClaim(ctx context.Context, left write.Claim) (write.Clai
 
 // Open claims the key and stores a new order.
 func (s *Store) Open(ctx context.Context, key write.Key, a *order.Aggregate) (write.Claim, error) {
-	return s.keys.Begin(ctx, key, s.lease, func(ctx context.Context, tx pgx.Tx) (string, error) {
+	return s.keys.Begin(ctx, key, s.lease, func(ctx context.Context, tx *postgres.Tx) (string, error) {
 		stored, err := insertOrder(ctx, tx, a.Order)
 		if errors.Is(err, pgx.ErrNoRows) {
 			var code string
@@ -126,7 +126,7 @@ func (s *Store) Open(ctx context.Context, key write.Key, a *order.Aggregate) (wr
 // Claim claims the key and changes an order.
 func (s *Store) Claim(ctx context.Context, key write.Key, code string, by payments.Actor,
 	do func(*order.Aggregate) (payments.Subject, error)) (write.Claim, error) {
-	return s.keys.Begin(ctx, key, s.lease, func(ctx context.Context, tx pgx.Tx) (string, error) {
+	return s.keys.Begin(ctx, key, s.lease, func(ctx context.Context, tx *postgres.Tx) (string, error) {
 		var about payments.Subject
 		_, err := s.change(ctx, tx, code, by, func(a *order.Aggregate) (err error) {
 			about, err = do(a)
@@ -139,7 +139,7 @@ func (s *Store) Claim(ctx context.Context, key write.Key, code string, by paymen
 // Change changes an order.
 func (s *Store) Change(ctx context.Context, code string, by payments.Actor, do func(*order.Aggregate) error,
 	end *payments.Completion) (a *order.Aggregate, err error) {
-	err = s.atomically(ctx, func(tx pgx.Tx) error {
+	err = s.atomically(ctx, func(tx *postgres.Tx) error {
 		if a, err = s.change(ctx, tx, code, by, do); err != nil || end == nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (s *Store) Change(ctx context.Context, code string, by payments.Actor, do f
 }
 
 // change locks an order, lets do change it, and stores the difference. What do returns as an error rolls everything back.
-func (s *Store) change(ctx context.Context, tx pgx.Tx, code string, by payments.Actor, do func(*order.Aggregate) error) (*order.Aggregate,
+func (s *Store) change(ctx context.Context, tx *postgres.Tx, code string, by payments.Actor, do func(*order.Aggregate) error) (*order.Aggregate,
 	error) {
 	a, err := readOrder(ctx, tx, code, `FOR UPDATE`)
 	if err != nil {
@@ -171,8 +171,8 @@ func (s *Store) change(ctx context.Context, tx pgx.Tx, code string, by payments.
 }
 
 // atomically runs do in a transaction, and makes faults of what the driver says.
-func (s *Store) atomically(ctx context.Context, do func(pgx.Tx) error) error {
-	return explain(pgx.BeginFunc(ctx, s.pool, do))
+func (s *Store) atomically(ctx context.Context, do func(*postgres.Tx) error) error {
+	return explain(postgres.Atomically(ctx, s.pool, pgx.TxOptions{}, do))
 }
 
 // explain makes a fault of what the driver says.

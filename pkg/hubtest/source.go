@@ -186,7 +186,8 @@ func copiedMySQL(t testing.TB) (a, b *localserver.SourceServer) {
 	run(a, "CREATE USER "+user+" IDENTIFIED BY '"+password+"'", "GRANT REPLICATION SLAVE ON *.* TO "+user)
 	follow := func(from *localserver.SourceServer) string {
 		return fmt.Sprintf("CHANGE REPLICATION SOURCE TO SOURCE_HOST = '127.0.0.1', SOURCE_PORT = %d, SOURCE_USER = '%s', "+
-			"SOURCE_PASSWORD = '%s', SOURCE_CONNECT_RETRY = 1, SOURCE_RETRY_COUNT = 86400, SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1", from.Port(), user, password)
+			"SOURCE_PASSWORD = '%s', SOURCE_CONNECT_RETRY = 1, SOURCE_RETRY_COUNT = 86400, "+
+			"SOURCE_AUTO_POSITION = 1, GET_SOURCE_PUBLIC_KEY = 1", from.Port(), user, password)
 	}
 	run(b, follow(a), "START REPLICA")
 	run(a, follow(b), "START REPLICA")

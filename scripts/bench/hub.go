@@ -44,7 +44,8 @@ func mcpTarget(s *stack) target {
 // edgeTarget is one transport of the gateway.
 // Memory is that of gateway and query; the time of the others counts too.
 func edgeTarget(name string, open func(*workload) (session, error)) target {
-	return target{name: name, processes: []string{"gateway", "query", "auth", "redis", "postgres", "mariadb"}, own: 2, read: readHub, open: open}
+	return target{name: name, processes: []string{"gateway", "query", "auth", "redis", "postgres", "mariadb"}, own: 2, read: readHub,
+		open: open}
 }
 
 // httpSession sends each input's request over a kept connection.

@@ -272,7 +272,8 @@ func (s *stack) startService(ctx context.Context, name string, env []string) err
 	var took []time.Duration
 	for i := range starts {
 		began := time.Now()
-		p, err := s.spawn(name, localserver.Program{Path: s.path("bin", localstack.ServiceOf(name)), Args: []string{"serve"}, Env: env, Dir: s.root})
+		program := s.path("bin", localstack.ServiceOf(name))
+		p, err := s.spawn(name, localserver.Program{Path: program, Args: []string{"serve"}, Env: env, Dir: s.root})
 		if err != nil {
 			return err
 		}

@@ -127,7 +127,7 @@ func brandsWorkload(ctx context.Context, s *stack) (*workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := searchWorkload(fmt.Sprintf("search_brands, category %d with its descendants (%d brands), verified contact, newest campaign first",
+	w, err := searchWorkload(fmt.Sprintf("search_brands, category %d and those below (%d brands), verified contact, newest campaign first",
 		c.id, c.brands), "brands", fmt.Sprintf(`{"categoryId":%d,"hasVerifiedContact":true,"limit":50}`, c.id), brandFields...)(ctx, s)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package statements
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
@@ -21,7 +22,7 @@ func (c *capped) Arrived(n int) bool {
 
 // TestReadingEndsOnTheWire: what is not wanted is neither read nor computed.
 func TestReadingEndsOnTheWire(t *testing.T) {
-	f := newFixture(t, ReaderOptions{})
+	f := newFixture(t, ReaderOptions{Timeout: 2 * time.Minute})
 	f.exec(t, "CREATE TABLE l (c LONGTEXT)", "INSERT INTO l VALUES (REPEAT('x', 15 << 20))")
 	for name, text := range map[string]string{
 		"one row":   "SELECT c, c, c, c, c, c, c, c FROM l",

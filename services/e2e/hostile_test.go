@@ -201,10 +201,10 @@ func TestHostileContent(t *testing.T) {
 		for _, d := range drafts {
 			for i := range d.vectors {
 				look(t, fmt.Sprintf("/drafts/%s/targets/%d", d.id, i))
-				frames := slices.DeleteFunc(do(p, pageFrames, cdp.Empty{}).FrameTree.ChildFrames,
-					func(c *cdppage.FrameTree) bool { return strings.HasSuffix(c.Frame.URL, "&ahead=1") }) // those wait out of sight
-				if n := p.role("", false, "article").Count(); n != 1 || len(frames) != n {
-					t.Errorf("target %d of draft %s: %d targets and %d previews, not one", i, d.id, n, len(frames))
+				var frames int // others wait out of sight
+				p.Evaluate(`document.querySelectorAll("article.target iframe").length`, &frames)
+				if n := p.role("", false, "article").Count(); n != 1 || frames != n {
+					t.Errorf("target %d of draft %s: %d targets and %d previews, not one", i, d.id, n, frames)
 				}
 			}
 		}

@@ -89,13 +89,23 @@ type removal struct {
 	lead int   // 1 + the place in the mends of what was taken out before the first member that stays
 }
 
-// out takes the member out that ends here.
-func (r *removal) out(p *validation) {
+// standsForNothing tells that the next value is null in the place of an optional member, which may be left out.
+func (p *validation) standsForNothing() bool {
+	return !p.needed && (p.nulls || p.lenient && len(p.mends) < maxMends) && p.dec.PeekKind() == 'n'
+}
+
+// skip reads such a null, and takes its member out where that is asked for.
+func (r *removal) skip(p *validation) error {
+	err := p.skip()
 	end := p.dec.InputOffset()
+	if err != nil || !p.lenient {
+		r.stays(p, end)
+		return err
+	}
 	if p.mends = append(p.mends, mend{r.from, end, ""}); !r.kept {
 		r.lead = len(p.mends)
 	}
-	r.from = end
+	return nil
 }
 
 // stays is told of a member that stays, whose name begins here: the comma before the first one goes with what stood there.

@@ -228,17 +228,13 @@ func (p *validation) object(n *node) error {
 			seen |= 1 << m.required
 		}
 		p.needed = m.required >= 0
-		if lenient := p.lenient && len(p.mends) < maxMends; (lenient || p.nulls) && !p.needed && p.dec.PeekKind() == 'n' {
-			if err := p.skip(); err != nil {
-				return err
-			}
-			if lenient {
-				nothing.out(p)
-			}
-			continue
+		if p.standsForNothing() {
+			err = nothing.skip(p)
+		} else {
+			nothing.stays(p, begin)
+			err = p.value(m.node)
 		}
-		nothing.stays(p, begin)
-		if err := p.value(m.node); err != nil {
+		if err != nil {
 			return err
 		}
 		nothing.from = p.dec.InputOffset()

@@ -192,6 +192,6 @@ func Append(ctx context.Context, tx postgres.Querier, e Entry) error {
 		return err
 	}
 	const values = `(VALUES ($1::uuid, $2::timestamptz, $3, $4, $5, $6, $7, $8, $9::int, $10::int, $11::bytea, $12::jsonb, $13))`
-	return postgres.Later(ctx, tx, insert+values+as, r.id, r.at, r.requestID, r.service, r.externalUser, r.credential, r.tool, r.outcome, r.count,
-		r.tookMS, r.inputHash, r.detail, r.traceID)
+	return postgres.Later(ctx, tx, insert+values+as, r.id, r.at, r.requestID, r.service, r.externalUser, r.credential, r.tool, r.outcome,
+		r.count, r.tookMS, r.inputHash, r.detail, r.traceID)
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/jackc/pgx/v5"
@@ -16,7 +17,8 @@ type Tx struct {
 	unsent *pgx.Batch
 	// checked tells that COMMIT waits for the outcome of something unsent.
 	checked bool
-	failed  error
+	// failed is what Fail was told, broken what has ended the transaction at the server, or kept it from beginning.
+	failed, broken error
 }
 
 // Atomically runs do in a transaction. An error of do, or what Fail was told, rolls back and is returned.
@@ -67,10 +69,10 @@ func (t *Tx) Check(sql string, args ...any) *pgx.QueuedQuery {
 // Fail makes err the end of the transaction, whatever else becomes of it.
 func (t *Tx) Fail(err error) { t.failed = err }
 
-// Send sends what is queued, and returns what it has failed with.
+// Send sends what is queued, and returns what it has failed with; so does whatever is sent after that.
 func (t *Tx) Send(ctx context.Context) error {
-	if t.failed != nil || t.unsent.Len() == 0 {
-		return t.failed
+	if t.failed != nil || t.broken != nil || t.unsent.Len() == 0 {
+		return cmp.Or(t.failed, t.broken)
 	}
 	batch := t.unsent
 	t.unsent, t.checked = &pgx.Batch{}, false
@@ -78,10 +80,8 @@ func (t *Tx) Send(ctx context.Context) error {
 	if tx := results.Tx(); tx != nil {
 		t.Tx = tx
 	}
-	if err := results.Close(); t.failed == nil {
-		return err
-	}
-	return t.failed
+	t.broken = results.Close()
+	return cmp.Or(t.failed, t.broken)
 }
 
 // Conn implements pgx.Tx.

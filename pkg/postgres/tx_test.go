@@ -86,7 +86,12 @@ func TestATransactionIsAllOrNothing(t *testing.T) {
 			insert(tx)
 			_, _ = tx.Exec(ctx, `SELECT 1 / (SELECT n FROM things WHERE n = 0)`)
 			return nil
-		}, func(err error) bool { return errors.Is(err, pgx.ErrTxCommitRollback) }},
+		}, func(err error) bool { return err != nil }},
+		"a swallowed failure to begin": {func(ctx context.Context, tx *postgres.Tx) error {
+			_, _ = tx.Exec(ctx, `SELECT nonsense`)
+			insert(tx)
+			return nil
+		}, func(err error) bool { return err != nil }},
 		"COMMIT fails": {func(_ context.Context, tx *postgres.Tx) error {
 			tx.Queue(`INSERT INTO things VALUES (1, 0)`)
 			return nil

@@ -63,5 +63,5 @@ func ExampleKeys_Once() {
 	// {"note":1} replayed: false
 	// {"note":1} replayed: true
 	// E_IDEMPOTENCY: This Idempotency-Key was used before with another input. Send a new key for a new call.
-	// {"note":2} replayed: false
+	// {"note":4} replayed: false
 }

@@ -248,6 +248,9 @@ func TestWhoWaitedRunsWhenTheFirstIsRefused(t *testing.T) {
 	answers := make([]tool.Result, 10)
 	_ = together(10, func(i int) (err error) {
 		answers[i], err = s.once(t.Context(), key(t, "k", `{}`), func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
+			if _, err := tx.Exec(ctx, `SELECT 1`); err != nil { // which claims the key
+				return tool.Result{}, audit.Entry{}, err
+			}
 			if runs.Add(1) <= 3 {
 				return tool.Result{}, audit.Entry{}, fault.New(fault.Conflict, "not yet")
 			}

@@ -211,7 +211,8 @@ func (s *Service) issue(ctx context.Context, call write.Call, claim write.Claim,
 }
 
 // askToIssue asks the provider for an order that it may have heard of. No snapshot is an unknown outcome.
-func (s *Service) askToIssue(ctx context.Context, o order.Order, cred credentials.Unsealed) (*provider.Snapshot, *order.Failure, error) {
+func (s *Service) askToIssue(ctx context.Context, o order.Order, cred credentials.Unsealed) (*provider.Snapshot, *order.Failure,
+	error) {
 	// Whoever had the claim before may have been answered already; then there is nothing to ask for.
 	if o.Status == order.Failed {
 		return nil, o.Failure, nil // by whoever had the claim before

@@ -156,8 +156,8 @@ func (s *Store) Change(ctx context.Context, code string, by payments.Actor, do f
 }
 
 // change locks an order, lets do change it, and stores the difference. What do returns as an error rolls everything back.
-func (s *Store) change(ctx context.Context, tx *postgres.Tx, code string, by payments.Actor, do func(*order.Aggregate) error) (*order.Aggregate,
-	error) {
+func (s *Store) change(ctx context.Context, tx *postgres.Tx, code string, by payments.Actor,
+	do func(*order.Aggregate) error) (*order.Aggregate, error) {
 	a, err := readOrder(ctx, tx, code, `FOR UPDATE`)
 	if err != nil {
 		return nil, err

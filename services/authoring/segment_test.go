@@ -373,7 +373,8 @@ func TestTrips(t *testing.T) {
 	db, distance := hubtest.MigratedStore(t, "authoring", postgres.Migrate).Far(t)
 	h := newHouseOn(t, db)
 	distance.AtMost(t, 3, "a segment", func() {
-		if _, err := h.send(agent(t.Context()), "create_segment", newKey(), `{"name":"n","kind":"partner","targets":[{"externalId":1,"snapshot":{}}]}`); err != nil {
+		input := `{"name":"n","kind":"partner","targets":[{"externalId":1,"snapshot":{"partner_id":1}}]}`
+		if _, err := h.send(agent(t.Context()), "create_segment", newKey(), input); err != nil {
 			t.Fatal(err)
 		}
 	})

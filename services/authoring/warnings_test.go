@@ -65,7 +65,8 @@ func sourceHasNoSay(t *testing.T, h *house) {
 	for _, down := range []error{fault.New(fault.DB, "away"), fault.New(fault.DBTimeout, "slow"), fault.New(fault.Validation, "no"),
 		fmt.Errorf("broken")} {
 		h.query.say(down, nil)
-		if got := rules(h.warned("create_segment", with(segment(member(1, `{"partner_id":1}`)), "name", down.Error()))); got != "segment.unchecked" {
+		named := with(segment(member(1, `{"partner_id":1}`)), "name", down.Error())
+		if got := rules(h.warned("create_segment", named)); got != "segment.unchecked" {
 			t.Errorf("%v: %s", down, got)
 		}
 	}

@@ -253,10 +253,11 @@ func (b *body) Read(p []byte) (int, error) {
 		return 0, http.ErrBodyReadAfterClose
 	}
 	n, err := b.ReadCloser.Read(p)
-	if ctx := b.resp.Request.Context(); err != nil && err != io.EOF && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	} else if err == io.EOF && b.resp.Trailer != nil {
+	switch ctx := b.resp.Request.Context(); {
+	case errors.Is(err, io.EOF) && b.resp.Trailer != nil:
 		err = errTrailers
+	case err != nil && !errors.Is(err, io.EOF) && ctx.Err() != nil:
+		err = context.Cause(ctx)
 	}
 	b.end = err
 	return n, err
@@ -271,12 +272,12 @@ func (b *body) Close() error {
 	if b.end == nil {
 		_ = b.conn.SetReadDeadline(time.Unix(1, 0))
 		var one [1]byte
-		if n, err := b.Read(one[:]); n > 0 || err != io.EOF {
+		if n, err := b.Read(one[:]); n > 0 || !errors.Is(err, io.EOF) {
 			b.end = io.ErrUnexpectedEOF
 		}
 	}
 	done := b.done
 	b.done = nil
-	done(b.end == io.EOF && !b.resp.Close && b.conn.read.Buffered() == 0)
+	done(errors.Is(b.end, io.EOF) && !b.resp.Close && b.conn.read.Buffered() == 0)
 	return nil
 }

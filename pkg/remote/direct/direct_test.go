@@ -101,7 +101,9 @@ func TestAClosedConnectionIsNotUsed(t *testing.T) {
 func TestABodyThatIsLeftEndsItsConnection(t *testing.T) {
 	server, accepted := echo(t)
 	d := transport(t)
-	for _, c := range []struct{ size, read, connections int }{{1000, 1000, 1}, {1000, 1000, 1}, {10_000, 10, 1}, {10, 10, 2}, {10, 0, 2}, {10, 10, 3}} {
+	for _, c := range []struct{ size, read, connections int }{
+		{1000, 1000, 1}, {1000, 1000, 1}, {10_000, 10, 1}, {10, 10, 2}, {10, 0, 2}, {10, 10, 3},
+	} {
 		req, _ := http.NewRequest(http.MethodPost, server.URL, bytes.NewReader(make([]byte, c.size)))
 		resp, err := d.RoundTrip(req)
 		if err != nil {

@@ -37,9 +37,9 @@ func (c Case) Valid() bool { return c.Rule == "" }
 
 // Bounds lists inputs for every bound of the spec's input schema, at every depth: min−1,
 // min, max, max+1, each value of an enum and one beside it, a broken pattern and format, an
-// unknown and a missing member, another type and null, and what stands for a value all the same (schema.Lenient). The request of the spec's first
-// example is the valid input that each case changes in one place. An input larger than the
-// spec's MaxBody is left out.
+// unknown and a missing member, another type and null, and what stands for a value all the same
+// (schema.Lenient). The request of the spec's first example is the valid input that each case changes in one place. An input larger
+// than the spec's MaxBody is left out.
 func Bounds(t testing.TB, spec tool.Spec) []Case {
 	t.Helper()
 	var s schema.Schema

@@ -84,7 +84,8 @@ func TestNeverMoreThanTheExactLimit(t *testing.T) {
 		shared := &store{now: now, tats: map[string]int64{}}
 		exact := edge.NewMemory(func() time.Time { return now })
 		rate := rapid.Custom(func(t *rapid.T) edge.Rate {
-			return edge.Rate{PerMinute: rapid.SampledFrom([]int{60, 300, 6000, 60_000}).Draw(t, "rate"), Burst: rapid.IntRange(1, 400).Draw(t, "burst")}
+			perMinute := rapid.SampledFrom([]int{60, 300, 6000, 60_000}).Draw(t, "rate")
+			return edge.Rate{PerMinute: perMinute, Burst: rapid.IntRange(1, 400).Draw(t, "burst")}
 		})
 		users, service := rate.Draw(t, "user"), rate.Draw(t, "service")
 		var replicas []*lease.Leases
@@ -122,7 +123,9 @@ func TestNeverMoreThanTheExactLimit(t *testing.T) {
 
 // TestOneReplicaGivesAllOfIt: with one replica a burst is as large as the exact limit's, in one go and after a pause.
 func TestOneReplicaGivesAllOfIt(t *testing.T) {
-	for _, rate := range []edge.Rate{{PerMinute: 300, Burst: 60}, {PerMinute: 6000, Burst: 100}, {PerMinute: 60, Burst: 5}, {PerMinute: 60_000, Burst: 1000}} {
+	for _, rate := range []edge.Rate{
+		{PerMinute: 300, Burst: 60}, {PerMinute: 6000, Burst: 100}, {PerMinute: 60, Burst: 5}, {PerMinute: 60_000, Burst: 1000},
+	} {
 		t.Run(fmt.Sprint(rate), func(t *testing.T) {
 			now := time.Unix(1_800_000_000, 0)
 			shared := &store{tats: map[string]int64{}}
@@ -134,7 +137,8 @@ func TestOneReplicaGivesAllOfIt(t *testing.T) {
 				for range 2 * rate.Burst {
 					shared.now = now
 					d, err := l.Take(t.Context(), buckets)
-					if want := exact.Take(t.Context(), buckets); err != nil || d.Refused != want.Refused || d.States[0].Remaining != want.States[0].Remaining {
+					want := exact.Take(t.Context(), buckets)
+					if err != nil || d.Refused != want.Refused || d.States[0].Remaining != want.States[0].Remaining {
 						t.Fatalf("%+v, %v; exactly %+v", d, err, want)
 					}
 					now = now.Add(37 * time.Microsecond)
@@ -239,7 +243,8 @@ func TestTheScriptIsTheSame(t *testing.T) {
 func TestReplicasUnderLoad(t *testing.T) {
 	url := hubtest.RedisURL(t)
 	rate := edge.Rate{PerMinute: 60_000, Burst: 500}
-	buckets := []edge.Bucket{{Scope: "user", Name: "rl:{load}:u", Rate: rate}, {Scope: "service", Name: "rl:{load}:s", Rate: edge.Rate{PerMinute: 90_000, Burst: 2000}}}
+	buckets := []edge.Bucket{{Scope: "user", Name: "rl:{load}:u", Rate: rate},
+		{Scope: "service", Name: "rl:{load}:s", Rate: edge.Rate{PerMinute: 90_000, Burst: 2000}}}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	var allowed, refused, trips atomic.Int64

@@ -3,8 +3,6 @@ package authoring
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"iter"
 	"strconv"
 	"strings"
 	"time"
@@ -19,10 +17,10 @@ import (
 // segmentTargets reads the targets of a validated input where they are: snapshots are
 // parts of raw, not copies. They end with ctx.
 func segmentTargets(ctx context.Context, raw json.RawMessage) SegmentTargets {
-	return elements(ctx, raw, func(t *SegmentTarget, name string, value jsontext.Value) error {
+	return evidence.Elements(ctx, raw, func(t *SegmentTarget, name string, value jsontext.Value) error {
 		switch name {
 		case "externalId":
-			return readInteger(value, &t.ExternalID)
+			return evidence.ReadInteger(value, &t.ExternalID)
 		case "snapshot":
 			t.Snapshot = value
 		}
@@ -32,18 +30,18 @@ func segmentTargets(ctx context.Context, raw json.RawMessage) SegmentTargets {
 
 // draftTargets reads the targets of a validated input; contexts are parts of raw. They end with ctx.
 func draftTargets(ctx context.Context, raw json.RawMessage) DraftTargets {
-	return elements(ctx, raw, func(t *DraftTarget, name string, value jsontext.Value) error {
+	return evidence.Elements(ctx, raw, func(t *DraftTarget, name string, value jsontext.Value) error {
 		switch name {
 		case "externalId":
-			return readInteger(value, &t.ExternalID)
+			return evidence.ReadInteger(value, &t.ExternalID)
 		case "toEmail":
-			return readText(value, &t.ToEmail)
+			return evidence.ReadText(value, &t.ToEmail)
 		case "toName":
-			return readText(value, &t.ToName)
+			return evidence.ReadText(value, &t.ToName)
 		case "subject":
-			return readText(value, &t.Subject)
+			return evidence.ReadText(value, &t.Subject)
 		case "body":
-			return readText(value, &t.Body)
+			return evidence.ReadText(value, &t.Body)
 		case "context":
 			t.Context = value
 		}
@@ -73,55 +71,6 @@ func (s *Service) withRows(ctx context.Context, kind Kind, targets SegmentTarget
 			}
 		}
 	}, len(rows), nil
-}
-
-// elements yields the objects of a list, each made member by member.
-func elements[T any](ctx context.Context, raw json.RawMessage, set func(*T, string, jsontext.Value) error) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		dec := evidence.Decoder(raw)
-		fail := func(err error) {
-			var none T
-			yield(none, fmt.Errorf("targets: %w", err))
-		}
-		if _, err := dec.ReadToken(); err != nil {
-			fail(err)
-			return
-		}
-		for dec.PeekKind() == '{' {
-			var element T
-			if err := ctx.Err(); err != nil {
-				fail(err)
-				return
-			}
-			if err := evidence.Members(dec, &element, set); err != nil {
-				fail(err)
-				return
-			}
-			if !yield(element, nil) {
-				return
-			}
-		}
-		if _, err := dec.ReadToken(); err != nil {
-			fail(err)
-		}
-	}
-}
-
-// readInteger reads a whole number that was validated before.
-func readInteger(value jsontext.Value, to *int64) error {
-	n, ok := schema.Int64(value)
-	if !ok {
-		return fmt.Errorf("%s is no whole number", value)
-	}
-	*to = n
-	return nil
-}
-
-// readText reads a text of JSON without its quotes and escapes.
-func readText(value jsontext.Value, to *string) error {
-	b, err := jsontext.AppendUnquote(nil, value)
-	*to = string(b)
-	return err
 }
 
 // targetPath is the JSON pointer to a target, or to a member of it.

@@ -2,14 +2,15 @@ package postgres
 
 import (
 	"context"
+	"crypto/sha256"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/text"
+	"hub.internal/services/auth/apps"
 	"hub.internal/services/auth/links"
-	"hub.internal/services/auth/servicejwt"
 )
 
 // useToken uses up a token of an app that is active, and reads the app.
@@ -25,25 +26,25 @@ type usedRow struct {
 }
 
 // Use uses up a token, in one round trip, and returns what its app and its user's link are then.
-func (s *Store) Use(ctx context.Context, t servicejwt.Use) (used servicejwt.Used, err error) {
+func (s *Store) Use(ctx context.Context, code string, id [sha256.Size]byte, exp time.Time, externalUser string) (app apps.App, fresh bool,
+	link *links.Link, err error) {
 	var found []usedRow
 	var linked []links.Link
 	batch := &pgx.Batch{}
-	postgres.Collect(batch.Queue(useToken, text.Storable(t.Code), t.ID[:], t.ExpiresAt), pgx.RowToStructByNameLax[usedRow], &found)
-	if t.ExternalUser != "" {
-		postgres.Collect(batch.Queue(linkOf, text.Storable(t.Code), t.ExternalUser), pgx.RowToStructByName[links.Link], &linked)
+	postgres.Collect(batch.Queue(useToken, text.Storable(code), id[:], exp), pgx.RowToStructByNameLax[usedRow], &found)
+	if externalUser != "" {
+		postgres.Collect(batch.Queue(linkOf, text.Storable(code), externalUser), pgx.RowToStructByName[links.Link], &linked)
 	}
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return used, explain(err)
+		return app, false, nil, explain(err)
 	}
 	if len(found) == 0 {
-		return used, noApp(t.Code)
+		return app, false, nil, noApp(code)
 	}
-	used.App, used.Fresh = found[0].app(), found[0].Fresh
 	if len(linked) > 0 {
-		used.Link = &linked[0]
+		link = &linked[0]
 	}
-	return used, nil
+	return found[0].app(), found[0].Fresh, link, nil
 }
 
 // sweepStep is how many rows a statement of Sweep deletes.

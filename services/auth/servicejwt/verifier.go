@@ -27,31 +27,13 @@ type Links interface {
 type Store interface {
 	// Keyring returns an app and its at most two secrets of the kind that are good at a moment; E_NOT_FOUND for no app.
 	Keyring(ctx context.Context, code string, kind apps.Kind, at time.Time) (apps.App, []apps.SealedSecret, error)
-	// Use uses up a token of an app, all of it or nothing; E_NOT_FOUND for no app.
-	Use(ctx context.Context, t Use) (Used, error)
+	// Use uses up a token of an app, all of it or nothing, and returns the app, whatever its state; E_NOT_FOUND for no app. id stands
+	// for the token among the app's, exp is its end. fresh tells that it had not been used before, and that the app is active: of
+	// several that use it at once, one is told so. link is that of externalUser that was not revoked; nil without one.
+	Use(ctx context.Context, code string, id [sha256.Size]byte, exp time.Time, externalUser string) (app apps.App, fresh bool,
+		link *links.Link, err error)
 	// Sweep forgets the tokens that expired before a moment.
 	Sweep(ctx context.Context, before time.Time) error
-}
-
-// Use is a token that is to be used up.
-type Use struct {
-	// Code is its app's, and ID stands for it among those of the app.
-	Code string
-	ID   [sha256.Size]byte
-	// ExpiresAt is its end.
-	ExpiresAt time.Time
-	// ExternalUser is whose link is looked for; empty for none.
-	ExternalUser string
-}
-
-// Used is what became of a Use.
-type Used struct {
-	// App is the token's, whatever its state.
-	App apps.App
-	// Fresh tells that the token had not been used before, and that the app is active. Of several that use it at once, one is told so.
-	Fresh bool
-	// Link is the user's that was not revoked; nil without one.
-	Link *links.Link
 }
 
 // Config is what a Verifier is made of.
@@ -176,27 +158,26 @@ func (v *Verifier) Admit(ctx context.Context, c Claims, linked bool) (Admission,
 	case c.Issuer == "" || c.Subject == "" || !text.IsPrintable(c.Subject) || c.ID == "" || c.ExpiresAt.After(now.Add(Lifetime+2*skew)):
 		return Admission{}, fault.New(fault.Validation, "These are not the claims of a token that was verified.")
 	}
-	use := Use{Code: c.Issuer, ID: sha256.Sum256([]byte(c.ID)), ExpiresAt: c.ExpiresAt}
+	var user string
 	if linked {
-		use.ExternalUser = c.Subject
+		user = c.Subject
 	}
-	used, err := v.Store.Use(ctx, use)
+	app, fresh, link, err := v.Store.Use(ctx, c.Issuer, sha256.Sum256([]byte(c.ID)), c.ExpiresAt, user)
 	switch {
 	case err != nil:
 		return Admission{}, err
-	case used.App.Status != apps.Active:
-		return Admission{}, fault.New(fault.AuthRevoked, "The app is %s.", used.App.Status)
-	case !used.Fresh:
+	case app.Status != apps.Active:
+		return Admission{}, fault.New(fault.AuthRevoked, "The app is %s.", app.Status)
+	case !fresh:
 		return Admission{}, invalidClaim("its jti was used before. Make a new token for each call, and for each try of one.")
 	case !linked:
 		return Admission{}, nil
 	}
-	return v.link(used, c.Subject, now)
+	return v.link(app, link, c.Subject, now)
 }
 
 // link tells whose account a user of an app acts for, or where it is to be linked.
-func (v *Verifier) link(used Used, subject string, now time.Time) (a Admission, err error) {
-	app, l := used.App, used.Link
+func (v *Verifier) link(app apps.App, l *links.Link, subject string, now time.Time) (a Admission, err error) {
 	a.Reason = NotLinked
 	switch {
 	case l == nil || l.Lapsed(now):

@@ -424,7 +424,7 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: %v", body, err)
 		}
 	}
-	for _, list := range []string{`{"limit":0}`, `{"limit":501}`, `{"status":"active"}`, `{"offset":1}`} {
+	for _, list := range []string{`{"limit":0}`, `{"limit":501}`, `{"status":"gone"}`, `{"offset":1}`} {
 		if _, err := tools[0].Endpoint(f.ctx, &tool.Call{Input: []byte(list)}); code(err) != fault.Validation {
 			t.Errorf("%s: %v", list, err)
 		}

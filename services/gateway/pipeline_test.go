@@ -163,7 +163,7 @@ func TestStrictJSON(t *testing.T) {
 		"above":             {`{"text":"x","limit":201}`, "maximum", "/limit"},
 		"beyond 64 bits":    {`{"text":"x","limit":1e30}`, "maximum", "/limit"},
 		"fraction":          {`{"text":"x","limit":1.5}`, "type", "/limit"},
-		"number as string":  {`{"text":"x","limit":"1"}`, "type", "/limit"},
+		"no number":         {`{"text":"x","limit":"one"}`, "type", "/limit"},
 		"null member":       {`{"text":null}`, "type", "/text"},
 		"too short":         {`{"text":""}`, "minLength", "/text"},
 		"too long":          {`{"text":"` + strings.Repeat("가", 21) + `"}`, "maxLength", "/text"},
@@ -185,6 +185,7 @@ func TestStrictJSON(t *testing.T) {
 		})
 	}
 	for name, body := range map[string]string{"1.0 is an integer": `{"text":"x","limit":1.0}`, "2e1 too": `{"text":"x","limit":2e1}`,
+		"a number in quotes": `{"text":"x","limit":"1"}`,
 		"20 wide characters": `{"text":"` + strings.Repeat("🎉", 20) + `"}`, "spaces": " \n{ \"text\" : \"x\" } \t"} {
 		if r := e.do(t, "POST", "/api/tools/search_echo", body, bearer(allScopes)...); r.status != 200 {
 			t.Errorf("%s: %s", name, r.body)

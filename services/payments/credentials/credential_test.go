@@ -452,7 +452,7 @@ func TestExamples(t *testing.T) {
 		}
 	}
 	for body, want := range map[string]int{`{}`: 3, `{"env":null}`: 3, `{"env":"sandbox"}`: 1, `{"env":"production"}`: 2,
-		`{"active_only":true}`: 2,
+		`{"active_only":true}`:                    2,
 		`{"env":"production","active_only":true}`: 1} {
 		if got, err := declared.Endpoint(s.ctx, &tool.Call{Input: []byte(body)}); err != nil || got.(*tool.Result).Count != want {
 			t.Errorf("%s: %+v, %v", body, got, err)

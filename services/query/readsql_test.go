@@ -755,7 +755,7 @@ func TestToolOfExecuteReadSQL(t *testing.T) {
 		{"8001 characters", long(8001), "maxLength", "/sql"},
 		{"empty", `{"sql":""}`, "minLength", "/sql"},
 		{"missing", `{}`, "required", "/sql"},
-		{"not a string", `{"sql":1}`, "type", "/sql"},
+		{"not a string", `{"sql":{}}`, "type", "/sql"},
 		{"unknown property", `{"sql":"SELECT 1","x":1}`, "additionalProperties", "/x"},
 		{"two statements", `{"sql":"SELECT 1; SELECT 2"}`, "sql.", "/sql"},
 	} {

@@ -22,7 +22,7 @@ var sloppy = []struct{ name, input, mend string }{
 	{"several", `{"draftIds": ["ID"]}`, `{"draftId": "ID"}`},
 	{"in-a-list", `{"draftId": ["ID"]}`, `{"draftId": "ID"}`},
 	{"none", `{}`, `{"draftId": "ID"}`},
-	{"null-for-nothing", `{"draftId": "ID", "note": null}`, `{"draftId": "ID"}`},
+	{"null-for-nothing", `{"draftId": "ID", "note": null}`, ``},
 	{"as-a-number", `{"draftId": ID}`, ``},
 	{"as-a-whole-number", `{"draftId": ID.0}`, ``},
 	{"as-a-fraction", `{"draftId": ID.5}`, `{"draftId": "ID"}`},

@@ -65,10 +65,9 @@ func (c *httpSession) call(i int) ([]byte, error) {
 	return c.unwrap(body)
 }
 
-// structuredContent takes data out of the result. They are there a second time before, as text, which is no shorter; the search must
-// not take a part of the time that is measured.
+// structuredContent takes data out of the result, before which a short text stands.
 func structuredContent(body []byte) ([]byte, error) {
-	_, data, found := bytes.Cut(body[max(0, len(body)/2-1024):], []byte(`}],"structuredContent":`))
+	_, data, found := bytes.Cut(body, []byte(`}],"structuredContent":`))
 	if !found || !bytes.HasSuffix(data, []byte("}}}")) {
 		return nil, fmt.Errorf("not a result: %.200s", body)
 	}

@@ -46,18 +46,20 @@ type measurement struct {
 	rss           int64              // bytes, of the target's own processes after the window
 }
 
+// mostOverMCP is how many rows a workload may have to be asked over MCP, where an answer ends at what a model reads at once.
+const mostOverMCP = 100
+
 // run runs everything: per workload and concurrency the targets take turns, round by round.
 func (b *bench) run(ctx context.Context, works []*workload) error {
 	b.pids["bench"] = os.Getpid()
 	b.answers = map[[2]string][][]byte{}
 	for _, w := range works {
-		targets := b.targets
-		if w.single == "" {
-			targets = slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return t.name == "toolbox" })
-		}
+		targets := slices.DeleteFunc(slices.Clone(b.targets), func(t target) bool {
+			return w.single == "" && t.name == "toolbox" || w.most > mostOverMCP && t.name == "mcp"
+		})
 		// Only where a person would write other SQL than Hub does.
 		if w.straightforward != "" {
-			targets = append(slices.Clone(targets), straightforwardTarget(b.stack))
+			targets = append(targets, straightforwardTarget(b.stack))
 		}
 		if err := b.compare(w, targets); err != nil {
 			return err

@@ -2,10 +2,14 @@ package query
 
 import (
 	"context"
+	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/tool"
+	"hub.internal/services/query/sqlguard/advice"
 )
 
 // Category is a node of the product category tree.
@@ -19,7 +23,8 @@ type Category struct {
 
 // CategoryList is the answer of list_categories.
 type CategoryList struct {
-	Categories []Category `json:"categories" jsonschema:"In display order"`
+	Categories []Category     `json:"categories" jsonschema:"In display order"`
+	Warnings   []tool.Warning `json:"warnings,omitempty" jsonschema:"That there is no category parentId; absent when there is nothing"`
 }
 
 // Count is the number of categories.
@@ -108,6 +113,34 @@ func (c *categories) scope(ctx context.Context, id int64) (*CategoryScope, error
 		return nil, err
 	}
 	return tree.scope(id), nil
+}
+
+// below warns of the only category that a statement asks brands for, where brands are in those below it, too.
+func (c *categories) below(ctx context.Context, compared []advice.Comparison) (list []tool.Warning) {
+	var texts []string
+	for _, one := range compared {
+		if one.Table == "brand" && one.Column == "category_id" {
+			texts = append(texts, one.Texts...)
+		}
+	}
+	if len(texts) != 1 {
+		return nil
+	}
+	id, err := strconv.ParseInt(texts[0], 10, 64)
+	if err != nil {
+		return nil
+	}
+	tree, err := c.fresh(ctx, treeAge)
+	if err != nil {
+		return nil
+	}
+	in := tree.scope(id)
+	if in == nil || in.Brands == tree.brands[id] {
+		return nil
+	}
+	return []tool.Warning{{Rule: "sql.tree", Message: fmt.Sprintf("category_id = %d has %d brands, and %d more are in the categories below "+
+		"it, which are left out: search_brands with categoryId has them all, as has WITH RECURSIVE over category.parent_id", id,
+		tree.brands[id], in.Brands-tree.brands[id])}}
 }
 
 func (c *categories) fresh(ctx context.Context, age time.Duration) (*categoryTree, error) {

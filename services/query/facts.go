@@ -153,8 +153,8 @@ const (
 	mostCodes = 20
 )
 
-// noticed warns of what a statement may have meant otherwise, as the types of its columns tell, and of an answer with nothing in
-// it what it looked for.
+// noticed warns of what a statement may have meant otherwise, as the types of its columns and the categories tell, and of an answer
+// with nothing in it what it looked for.
 func (s *Service) noticed(ctx context.Context, text string, empty bool) (list []tool.Warning) {
 	catalog, good := s.catalog.Get(ctx, "", catalogAge, s.Source.Catalog)
 	if !good {
@@ -163,12 +163,20 @@ func (s *Service) noticed(ctx context.Context, text string, empty bool) (list []
 	for _, n := range catalog.Notices(text) {
 		list = append(list, tool.Warning{Rule: n.Rule, Message: n.Message})
 	}
-	if !empty {
+	ofCategory := strings.Contains(strings.ToLower(text), "category_id") && !strings.Contains(strings.ToLower(text), "parent_id")
+	if !empty && !ofCategory {
 		return list
 	}
 	ctx, cancel := context.WithTimeout(ctx, noticedLimit)
 	defer cancel()
-	for _, c := range catalog.Compared(text, s.Now().UTC()) {
+	compared := catalog.Compared(text, s.Now().UTC())
+	if ofCategory {
+		list = append(list, s.categories.below(ctx, compared)...)
+	}
+	if !empty {
+		return list
+	}
+	for _, c := range compared {
 		if w := s.nothing(ctx, c); w != nil && !slices.Contains(list, *w) {
 			list = append(list, *w)
 		}
@@ -176,8 +184,13 @@ func (s *Service) noticed(ctx context.Context, text string, empty bool) (list []
 	return list
 }
 
-// nothing is why a comparison finds nothing: a code that no row has, or a time later than the newest row; nil where that is not known.
+// nothing is why a comparison finds nothing: the word NULL as a text, a code that no row has, or a time later than the newest row;
+// nil where that is not known.
 func (s *Service) nothing(ctx context.Context, c advice.Comparison) *tool.Warning {
+	if slices.ContainsFunc(c.Texts, func(text string) bool { return strings.EqualFold(text, "NULL") }) {
+		return &tool.Warning{Rule: "sql.null", Message: fmt.Sprintf("%s.%s is compared with the text 'NULL', which is a word: write %[2]s IS NULL "+
+			"for what has no value", c.Table, c.Column)}
+	}
 	shape, crm := shapes(c.Table)
 	isCode := slices.Contains(shape.Codes, c.Column) && len(c.Texts) > 0
 	if !crm || !isCode && (c.Since.IsZero() || c.Column != shape.Date) || ctx.Err() != nil {

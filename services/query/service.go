@@ -174,7 +174,15 @@ func (s *Service) noTable(ctx context.Context, name string, err error) error {
 // ListCategories lists the children of a category.
 func (s *Service) ListCategories(ctx context.Context, in listCategoriesIn) (CategoryList, error) {
 	categories, err := s.Source.Categories(ctx, in.ParentID, in.Language)
-	return CategoryList{Categories: categories}, err
+	list := CategoryList{Categories: categories}
+	if err != nil || len(categories) > 0 || in.ParentID == 0 {
+		return list, err
+	}
+	if above, err := s.categories.scope(ctx, in.ParentID); err == nil && above == nil {
+		list.Warnings = []tool.Warning{{Rule: "parentId", Message: fmt.Sprintf("there is no category %d: list_categories without parentId has "+
+			"the top level", in.ParentID)}}
+	}
+	return list, nil
 }
 
 // SearchBrands finds brands to write to.

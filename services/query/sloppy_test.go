@@ -56,6 +56,8 @@ var sloppy = []struct{ name, tool, input, mend string }{
 	{"a-wildcard", "search_brands", `{"keyword": "%하늘%"}`, `{"keyword": "하늘"}`},
 	{"an-offset-beyond-the-end", "search_campaigns", `{"offset": 100}`, `{"offset": 0}`},
 	{"an-unknown-partner", "search_campaigns", `{"partnerId": 999}`, `{"partnerId": 501}`},
+	{"below-no-category", "list_categories", `{"parentId": 999}`, `{"parentId": 0}`},
+	{"below-a-leaf", "list_categories", `{"parentId": 121}`, ``},
 	{"a-table-with-its-schema", "describe_schema", `{"table": "marketplace.campaign"}`, `{"table": "campaign"}`},
 	{"a-table-in-the-plural", "describe_schema", `{"table": "brands"}`, `{"table": "brand"}`},
 	{"a-table-in-camel-case", "get_ddl", `{"table": "partnerAdmin", "includeIndexes": false}`,
@@ -159,12 +161,40 @@ var sloppy = []struct{ name, tool, input, mend string }{
 		`SELECT COUNT(*) AS n FROM campaign WHERE status_code = '1209'`),
 	statement("after-the-newest-row", `SELECT SUM(amount_liter) AS liters FROM deposit_transaction WHERE created_at >= '2026-04-01'`,
 		`SELECT SUM(amount_liter) AS liters FROM deposit_transaction WHERE created_at >= '2025-09-01'`),
+	statement("a-word-for-no-value", `SELECT COUNT(*) AS n FROM brand WHERE homepage_url = 'NULL'`,
+		`SELECT COUNT(*) AS n FROM brand WHERE homepage_url IS NULL`),
+	statement("a-category-without-those-below", `SELECT COUNT(*) AS n FROM brand WHERE category_id = 12`,
+		`SELECT COUNT(*) AS n FROM brand WHERE category_id IN (WITH RECURSIVE t AS (SELECT category_id FROM category WHERE category_id = 12 `+
+			`UNION ALL SELECT c.category_id FROM category c JOIN t ON c.parent_id = t.category_id) SELECT category_id FROM t)`),
+	statement("one-category", `SELECT COUNT(*) AS n FROM brand WHERE category_id = 121`, ``),
+	statement("categories-one-by-one", `SELECT COUNT(*) AS n FROM brand WHERE category_id = 12 OR category_id = 122`, ``),
+	statement("each-language",
+		`SELECT b.country_code, COUNT(*) AS n FROM brand b JOIN category_name n USING (category_id) GROUP BY b.country_code`,
+		`SELECT b.country_code, COUNT(*) AS n FROM brand b JOIN category_name n ON n.category_id = b.category_id AND n.language = 'ko' `+
+			`GROUP BY b.country_code`),
+	statement("two-children",
+		`SELECT AVG(c.offer_count) AS places FROM campaign c JOIN deposit_transaction d ON d.brand_id = c.brand_id`,
+		`SELECT AVG(c.offer_count) AS places FROM campaign c WHERE EXISTS (SELECT 1 FROM deposit_transaction d WHERE d.brand_id = c.brand_id)`),
+	statement("ids-of-different-things", `SELECT COUNT(*) AS n FROM brand b JOIN partner p ON b.brand_id = p.partner_id`,
+		`SELECT COUNT(*) AS n FROM brand b JOIN partner p ON b.partner_id = p.partner_id`),
+	statement("the-first-of-an-order",
+		`SELECT brand_id, balance_liter FROM (SELECT * FROM deposit_transaction ORDER BY created_at DESC) t GROUP BY brand_id`,
+		`SELECT brand_id, balance_liter FROM (SELECT brand_id, balance_liter, ROW_NUMBER() OVER (PARTITION BY brand_id ORDER BY created_at `+
+			`DESC) AS n FROM deposit_transaction) t WHERE n = 1`),
+	statement("ends-turned-round", `SELECT COUNT(*) AS n FROM campaign WHERE start_at >= '2026-02-01' AND start_at < '2025-10-01'`,
+		`SELECT COUNT(*) AS n FROM campaign WHERE start_at >= '2025-10-01' AND start_at < '2026-02-01'`),
+	statement("a-page-of-one-row", `SELECT COUNT(*) AS n FROM campaign LIMIT 10 OFFSET 10`, `SELECT COUNT(*) AS n FROM campaign`),
 	statement("addresses-of-members", `SELECT email FROM member`, `SELECT member_id FROM member`),
 	statement("a-function-that-is-none", `SELECT brandscore(brand_id) FROM brand`, `SELECT COUNT(brand_id) AS n FROM brand`),
 }
 
 func statement(name, text, mend string) struct{ name, tool, input, mend string } {
-	in := func(text string) string { return `{"sql": ` + string(plain(text)) + `}` }
+	in := func(text string) string {
+		if text == "" {
+			return ""
+		}
+		return `{"sql": ` + string(plain(text)) + `}`
+	}
 	return struct{ name, tool, input, mend string }{"sql-" + name, "execute_read_sql", in(text), in(mend)}
 }
 

@@ -104,10 +104,8 @@ func (r *reading) moment(i int, now time.Time) (at time.Time, end int) {
 		return at, i
 	}
 	if r.Tokens[i].Quoted {
-		for _, layout := range []string{time.DateOnly, time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04"} {
-			if at, err := time.Parse(layout, r.Tokens[i].Text[1:len(r.Tokens[i].Text)-1]); err == nil && r.endsValueAt(i+1) {
-				return at, i + 1
-			}
+		if at, is := moment(r.Tokens[i].Text[1 : len(r.Tokens[i].Text)-1]); is && r.endsValueAt(i+1) {
+			return at, i + 1
 		}
 		return time.Time{}, i
 	}

@@ -2,7 +2,6 @@ package advice
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	"hub.internal/services/query/sqlguard/lexer"
@@ -31,6 +30,8 @@ var misleading = []struct {
 	{"sql.operator", weekOfYear},
 	{"sql.date", milliseconds},
 	{"sql.never", contradicts},
+	{"sql.never", behindTheOnlyRow},
+	{"sql.order", anyRowOfAnOrder},
 }
 
 // neverTrue finds NULL in a comparison, in a list and in CASE, where nothing equals it.
@@ -215,43 +216,4 @@ func ordersByText(t lexer.Tokens, i int) string {
 		return "" // it begins an expression
 	}
 	return t.Key(i-1) + " BY of a text is the same for all rows: write a column without quotes, or in `backquotes`"
-}
-
-// contradicts finds two conditions side by side that nothing meets: other values of one column, and an upper end below the lower.
-func contradicts(t lexer.Tokens, i int) string {
-	switch key := t.Key(i); {
-	case key == "BETWEEN" && t.Key(i+2) == "AND" && i+3 < len(t) && ends(t, i+4) && below(t, i+3, i+1):
-		return "BETWEEN from more to less is never true: write the smaller end first"
-	case key == "AND" && i >= 3 && i+3 < len(t) && t[i-3].Name != "" && t.Name(i-3) == t.Name(i+1) &&
-		isOneOf(t.Key(i-4), "WHERE|AND|ON|HAVING|(|WHEN") && t.Key(i-2) == "=" && t.Key(i+2) == "=" && ends(t, i+4) &&
-		(below(t, i-1, i+3) || below(t, i+3, i-1)):
-		return "a column does not equal two values at once: write IN (…), or OR"
-	}
-	return ""
-}
-
-// ends reports whether a condition ends before i.
-func ends(t lexer.Tokens, i int) bool {
-	return i >= len(t) || endsFrom[t.Key(i)] || isOneOf(t.Key(i), "AND|OR|THEN|,")
-}
-
-// below reports whether one literal is below another of its kind: two numbers, or two texts of ASCII.
-func below(t lexer.Tokens, i, j int) bool {
-	a, b := t[i], t[j]
-	if a.Quoted && b.Quoted {
-		x, y := strings.ToUpper(a.Text[1:len(a.Text)-1]), strings.ToUpper(b.Text[1:len(b.Text)-1])
-		return x != "" && isASCII(x+y) && strings.TrimRight(x, " ") < strings.TrimRight(y, " ")
-	}
-	x, errX := strconv.ParseFloat(a.Text, 64)
-	y, errY := strconv.ParseFloat(b.Text, 64)
-	return a.Digits && b.Digits && errX == nil && errY == nil && x < y
-}
-
-func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= 0x80 {
-			return false
-		}
-	}
-	return true
 }

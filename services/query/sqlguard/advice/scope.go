@@ -25,6 +25,7 @@ type Catalog struct {
 type source struct {
 	table    string // empty of what a query, a WITH list or a function makes, and of other schemas
 	alias    string
+	at       int  // its token
 	optional bool // a LEFT or RIGHT JOIN may have NULL in its place
 }
 
@@ -41,8 +42,8 @@ type reading struct {
 	lexer.Tokens
 	catalog *Catalog
 	scopes  []scope
-	columns []found           // by token
-	joins   map[[3]int]string // what repeats has found
+	columns []found       // by token
+	fans    map[int][]fan // by scope
 }
 
 // found is what column has found.
@@ -65,7 +66,7 @@ func (c *Catalog) read(text string) (r *reading, isSelect bool) {
 		return nil, false
 	}
 	t.MarkLists()
-	r = &reading{Tokens: t, catalog: c, columns: make([]found, len(t)), joins: map[[3]int]string{}}
+	r = &reading{Tokens: t, catalog: c, columns: make([]found, len(t)), fans: map[int][]fan{}}
 	made := map[string]bool{}
 	for i := range t {
 		if t[i].Defines != "" {
@@ -128,7 +129,7 @@ func sources(t lexer.Tokens, in lexer.Argument, made map[string]bool) (list []so
 		case !begins || key == "LATERAL" || key == ")":
 		case key == "(" && !t.IsQuery(i): // tables that are joined first
 		case key == "(" || t[i].Name != "":
-			s := source{optional: optional}
+			s := source{at: i, optional: optional}
 			s, i = named(t, i, s, made)
 			list, begins = append(list, s), false
 		default:

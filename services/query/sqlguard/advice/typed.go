@@ -29,7 +29,8 @@ func (c *Catalog) Notices(text string) (notices []Notice) {
 		add("sql.correlated", r.inOuter(i))
 		add("sql.named_zone", r.namedZone(i))
 		add("sql.balance", r.sumOfBalances(i))
-		add("sql.fan_out", r.sumOfRepeated(i))
+		add("sql.fan_out", r.repeated(i))
+		add("sql.join", r.keysOfOthers(i))
 	}
 	for n := range r.scopes {
 		add("sql.outer", r.dropsOuter(n))

@@ -1,0 +1,177 @@
+package advice
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"hub.internal/services/query/sqlguard/lexer"
+)
+
+// contradicts finds conditions side by side that nothing meets: other values of one column, and an upper end below the lower.
+func contradicts(t lexer.Tokens, i int) string {
+	if t.Key(i) == "BETWEEN" && t.Key(i+2) == "AND" && i+3 < len(t) && ends(t, i+4) {
+		if order, known := compareLiterals(t[i+1], t[i+3]); known && order > 0 {
+			return "BETWEEN from more to less is never true: write the smaller end first"
+		}
+	}
+	if !isOneOf(t.Key(i-1), "WHERE|AND|OR|ON|HAVING|(|WHEN") {
+		return ""
+	}
+	one, ok := conditionAt(t, i)
+	for next := one; ok && t.Key(next.end) == "AND"; {
+		if next, ok = conditionAt(t, next.end+1); !ok || next.column != one.column {
+			continue
+		}
+		switch order, known := compareLiterals(t[one.value], t[next.value]); {
+		case one.op == "=" && next.op == "=" && (known && order != 0 || !known && differ(t[one.value], t[next.value])):
+			return "a column does not equal two values at once: write IN (…), or OR"
+		case known && (apart(order, one.op, next.op) || apart(-order, next.op, one.op)):
+			return fmt.Sprintf("nothing is %s %.40s and %s %.40s at once: look at the order of the two ends", one.op, t[one.value].Text,
+				next.op, t[next.value].Text)
+		}
+	}
+	return ""
+}
+
+// condition compares a column with a literal.
+type condition struct {
+	column, op string
+	value, end int // the literal, and what is behind it
+}
+
+// conditionAt is the condition that begins at i.
+func conditionAt(t lexer.Tokens, i int) (c condition, ok bool) {
+	if t.Name(i) == "" || nameless[t.Key(i)] {
+		return c, false
+	}
+	c.column = t.Name(i)
+	at := i + 1
+	if t.Key(at) == "." {
+		c.column += "." + t.Name(at+1)
+		at += 2
+	}
+	c.value, ok = comparison(t, at)
+	for ; at < c.value; at++ {
+		c.op += t.Key(at)
+	}
+	if isOneOf(t.Key(c.value), "DATE|TIMESTAMP") {
+		c.value++
+	}
+	c.end = c.value + 1
+	return c, ok && c.value < len(t) && (t[c.value].Digits || t[c.value].Quoted) && ends(t, c.end)
+}
+
+// apart reports whether nothing is at once behind one value and before another, where order is that of the first to the second.
+func apart(order int, lower, upper string) bool {
+	if !isOneOf(lower, ">|>=|=") || !isOneOf(upper, "<|<=|=") || lower == "=" && upper == "=" {
+		return false
+	}
+	return order > 0 || order == 0 && (lower == ">" || upper == "<")
+}
+
+// ends reports whether a condition ends before i.
+func ends(t lexer.Tokens, i int) bool {
+	return i >= len(t) || endsFrom[t.Key(i)] || isOneOf(t.Key(i), "AND|OR|THEN|,")
+}
+
+// differ reports whether two texts of ASCII are not equal, whatever the letters' case.
+func differ(a, b lexer.Token) bool {
+	if !a.Quoted || !b.Quoted {
+		return false
+	}
+	x, y := strings.TrimRight(a.Text[1:len(a.Text)-1], " "), strings.TrimRight(b.Text[1:len(b.Text)-1], " ")
+	return isASCII(x+y) && !strings.EqualFold(x, y)
+}
+
+// compareLiterals is the order of two numbers, two dates or two words of letters. It is unknown of other texts, which a column
+// may hold as numbers, and whose order a collation decides.
+func compareLiterals(a, b lexer.Token) (order int, known bool) {
+	if a.Digits && b.Digits {
+		x, errX := strconv.ParseFloat(a.Text, 64)
+		y, errY := strconv.ParseFloat(b.Text, 64)
+		return cmp.Compare(x, y), errX == nil && errY == nil
+	}
+	if !a.Quoted || !b.Quoted {
+		return 0, false
+	}
+	x, y := a.Text[1:len(a.Text)-1], b.Text[1:len(b.Text)-1]
+	if from, isDate := moment(x); isDate {
+		to, isDate := moment(y)
+		return from.Compare(to), isDate
+	}
+	isWord := func(s string) bool {
+		return s != "" && strings.Trim(strings.ToUpper(s), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
+	}
+	return strings.Compare(strings.ToUpper(x), strings.ToUpper(y)), isWord(x) && isWord(y)
+}
+
+// moment is the time that a text tells, with or without a time of the day.
+func moment(text string) (at time.Time, is bool) {
+	for _, layout := range []string{time.DateOnly, time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, true
+		}
+	}
+	return at, false
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// behindTheOnlyRow finds an offset behind aggregates without GROUP BY, which answer one row.
+func behindTheOnlyRow(t lexer.Tokens, i int) string {
+	if t.Key(i) != "SELECT" || isOneOf(t.Key(i-1), "UNION|ALL|DISTINCT|EXCEPT|INTERSECT") {
+		return ""
+	}
+	aggregated := false
+	for _, item := range selected(t, i) {
+		_, has := outside(t, item)
+		aggregated = aggregated || has
+	}
+	if _, grouped := clause(t, i, "GROUP"); !aggregated || grouped > 0 {
+		return ""
+	}
+	from, to := clause(t, i, "LIMIT")
+	offset := from // LIMIT 10, 20
+	if to > 0 && t.Key(from+1) == "OFFSET" {
+		offset = from + 2
+	} else if to == 0 || t.Key(from+1) != "," {
+		return ""
+	}
+	if offset >= len(t) || !t[offset].Digits || strings.Trim(t[offset].Text, "0") == "" {
+		return ""
+	}
+	return "aggregates without GROUP BY answer one row, and OFFSET leaves it out: leave OFFSET out"
+}
+
+// anyRowOfAnOrder finds the idiom for the newest row of a group that takes the first of an ordered query: servers leave the order of
+// a query in FROM out, and answer the values of any row.
+func anyRowOfAnOrder(t lexer.Tokens, i int) string {
+	if t.Key(i) != "SELECT" || !doubtful(t, i) {
+		return ""
+	}
+	if _, grouped := clause(t, i, "GROUP"); grouped == 0 {
+		return ""
+	}
+	from, to := clause(t, i, "FROM")
+	if to == 0 || t.Key(from) != "(" || t.Key(from+1) != "SELECT" {
+		return ""
+	}
+	_, ordered := clause(t, from+1, "ORDER")
+	_, limited := clause(t, from+1, "LIMIT")
+	_, fetched := clause(t, from+1, "FETCH")
+	if ordered == 0 || limited+fetched > 0 {
+		return ""
+	}
+	return "the order of a query in FROM is left out, and GROUP BY takes a column that it does not name from any row: write ROW_NUMBER() " +
+		"OVER (PARTITION BY the groups ORDER BY x DESC) AS n within, and WHERE n = 1"
+}

@@ -35,9 +35,17 @@ func (a API) Page(site *web.Site) (*web.Static, error) {
 	if err != nil {
 		return nil, err
 	}
+	tokens, err := samples("servicejwt")
+	if err != nil {
+		return nil, err
+	}
+	notifications, err := samples("notification")
+	if err != nil {
+		return nil, err
+	}
 	tab := web.Tab{Slug: "docs", Name: "API reference"}
 	for _, i := range []struct{ name, id string }{{"Calling a tool", "calling"}, {"Errors", "errors"}, {"Limits", "limits"},
-		{"MCP clients", "mcp"}} {
+		{"MCP clients", "mcp"}, {"A ServiceJWT", "servicejwt"}, {"Notifications", "notifications"}} {
 		tab.Items = append(tab.Items, web.Item{Name: i.name, Href: Path + "#" + i.id})
 	}
 	for _, g := range groups {
@@ -47,7 +55,7 @@ func (a API) Page(site *web.Site) (*web.Static, error) {
 	}
 	return site.RenderStatic("docs", Path, []web.Tab{tab}, web.Page{Title: "API reference", Tab: tab.Slug,
 		Lead: fmt.Sprintf("Hub %s: %d tools for agents, and %d routes for Connected Apps.", a.Version, len(a.Tools), len(a.Routes)),
-		Data: map[string]any{"Groups": groups, "Codes": codes(),
+		Data: map[string]any{"Groups": groups, "Codes": codes(), "Tokens": tokens, "Notifications": notifications,
 			"Call": block{"first-call", "A first call", curl("", ToolRoot+"search_brands", keyHeaders(),
 				json.RawMessage(`{"hasVerifiedContact":true,"limit":2}`))},
 			"Success": block{"first-success", "A success", line(envelope{true, "search_brands", 2, exampleRequestID, 3,

@@ -274,6 +274,19 @@ func TestRefundOfAnOperatorIsDeclined(t *testing.T) {
 	d.noCanary()
 }
 
+// TestRefundInProduction: the page that asks says where it is, and what else speaks against it.
+func TestRefundInProduction(t *testing.T) {
+	t.Parallel()
+	d, _ := idleDesk(t, false, nil)
+	o := d.paidIdle()
+	if _, err := d.super.Exec(t.Context(), `UPDATE payments.orders SET env = 'production', attention = 'BALANCE_DRIFT' WHERE code = $1`,
+		o.Code); err != nil {
+		t.Fatal(err)
+	}
+	d.page("/admin/orders/"+o.Code+"/refund?"+d.offer(o.Code, "11000").Encode(), "Refund ₩11,000 in production?",
+		"This is production: money moves. The order needs attention: The provider has another balance than Hub.", "!sandbox")
+}
+
 // TestNothingToRefund: the page says why, a form of before says the same, and a hand-made one does nothing.
 func TestNothingToRefund(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -121,13 +122,14 @@ func (p *Pages) askForRefund(w http.ResponseWriter, r *http.Request, o order.Ord
 	if f.Amount == f.Refundable {
 		c.Text = fmt.Sprintf("All of %s go back to %s; nothing stays refundable. ", amount, whom)
 	}
-	c.Text += "The app is told. It cannot be taken back."
+	c.Text += "The app is told. That cannot be taken back."
 	title := "Refund " + amount + " in the sandbox?"
 	if o.Env == credentials.Production {
 		title, c.Facts[0].Value = "Refund "+amount+" in production?", "Production: money moves"
+		c.Warning = "This is production: money moves. "
 	}
 	if o.Attention != "" {
-		c.Warning = "The order needs attention: " + cases[o.Attention].text
+		c.Warning += "The order needs attention: " + cases[o.Attention].text
 	}
 	if o.Name != "" {
 		c.Facts = append(c.Facts, web.Fact{Label: "What was sold", Value: o.Name})
@@ -168,7 +170,8 @@ func (p *Pages) refund(w http.ResponseWriter, r *http.Request, form url.Values) 
 	case made.Status == order.RefundSucceeded:
 		web.Done(w, r, fmt.Sprintf("%s went back. %s can still be refunded.", won(made.Amount), won(left)))
 	case made.Status == order.RefundFailed:
-		web.Wrong(w, r, fmt.Sprintf("%s did not go back: %s. %s can be refunded.", won(made.Amount), made.Failure.Message, won(left)))
+		web.Wrong(w, r, fmt.Sprintf("%s did not go back: %s. %s can be refunded.", won(made.Amount), strings.TrimRight(made.Failure.Message, "."),
+			won(left)))
 	default:
 		return p.tellUnknownRefund(w, r, code, made)
 	}

@@ -103,7 +103,8 @@ func (s *Service) finishRefund(ctx context.Context, call write.Call, claim write
 	refund := ParseSubject(claim.Resource).Code
 	if r := a.Refund(refund); r.Status == order.RefundFailed {
 		return tool.Result{}, s.release(ctx, claim, order.Conflict(order.CodeProviderDeclined,
-			"The payment provider refuses this refund: "+strings.TrimRight(r.Failure.Message, ".")+". Nothing of it went back.", map[string]any{"refund": r.Code, "provider": r.Failure}))
+			"The payment provider refuses this refund: "+strings.TrimRight(r.Failure.Message, ".")+". Nothing of it went back.",
+			map[string]any{"refund": r.Code, "provider": r.Failure}))
 	}
 	var answer tool.Result
 	_, err = s.c.Store.Change(ctx, code, s.callActor(call), func(*order.Aggregate) error { return nil },

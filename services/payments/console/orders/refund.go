@@ -64,7 +64,8 @@ func whyNoRefund(o order.Order) string {
 	case order.Ready, order.AwaitingDeposit:
 		return "It is not paid yet, and only what was paid can be refunded."
 	}
-	return "It has ended without being paid, and only what was paid can be refunded. Money that came later is a deposit, and is paid back as that."
+	return "It has ended without being paid, and only what was paid can be refunded. " +
+		"Money that came later is a deposit, and is paid back as that."
 }
 
 // refundForm is what a form says of a refund. What is no amount is -1.
@@ -188,8 +189,8 @@ func (p *Pages) tellUnknownRefund(w http.ResponseWriter, r *http.Request, code s
 	if next != nil {
 		when = "at " + next.UTC().Format("15:04 UTC")
 	}
-	web.Wrong(w, r, fmt.Sprintf("The provider did not answer: nobody knows yet whether %s went back. Hub asks again %s. Do not refund it again.",
-		won(made.Amount), when))
+	web.Wrong(w, r, fmt.Sprintf("The provider did not answer: nobody knows yet whether %s went back. Hub asks again %s. "+
+		"Do not refund it again.", won(made.Amount), when))
 	return web.Go(w, r, ordersPath+"/"+code)
 }
 

@@ -38,7 +38,9 @@ type Field struct {
 	Accept    string
 	Rows      int
 	MaxLength int
-	Required  bool
+	// Min and Max bound a number; a Max of 0 is no bound.
+	Min, Max int64
+	Required bool
 	// Quiet leaves out the remark that the field may be left empty: in a search all may.
 	Quiet     bool
 	Autofocus bool

@@ -109,6 +109,10 @@ func (s *Service) complete(ctx context.Context, claim write.Claim) error {
 	// The caller is gone. Its call is recorded in its name all the same, from what the order and the key say of it.
 	call := write.Call{Key: claim.Key, At: s.now(), Caller: caller.Caller{Kind: caller.App, Service: a.Order.ServiceCode,
 		ExternalUserID: a.Order.ExternalUserID, HubUser: a.Order.HubUser, CredentialID: claim.Key.Principal}}
+	if email, found := strings.CutPrefix(claim.Key.Principal, operatorPrefix); found {
+		call.Caller = caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: email, Email: email,
+			CredentialID: claim.Key.Principal}
+	}
 	switch about.Kind {
 	case Cancellation:
 		call.Operation = operationCancel

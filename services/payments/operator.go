@@ -2,14 +2,19 @@ package payments
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"errors"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
 	"hub.internal/services/payments/order"
@@ -201,7 +206,7 @@ func (s *Service) RecordManualReturn(ctx context.Context, seen OrderVersion, dep
 	}
 	return s.operate(ctx, seen, "pay.deposits.returned", map[string]any{"deposit": deposit, "note": note}, func(a *order.Aggregate) error {
 		d, err := a.Deposit(deposit)
-		if err == nil && parseWon(typed) != d.Amount {
+		if err == nil && ParseWon(typed) != d.Amount {
 			err = schema.Invalid("/amount", "equal", "must be the deposit's amount, %d", d.Amount)
 		}
 		if err != nil {
@@ -334,6 +339,93 @@ func (s *Service) declineReturn(ctx context.Context, code, returned string, by A
 	return err
 }
 
+// RefundForm is a refund as an operator wants it, as the page that asks sends it. Amounts are in won.
+type RefundForm struct {
+	// Key is drawn with the form, as NewFormKey does: what is sent twice is refunded once.
+	Key string
+	// Amount is what the page says will be refunded, and Typed what the operator has typed to confirm it.
+	Amount int64
+	Typed  string
+	// Refundable is what can be refunded, as the operator has seen it.
+	Refundable int64
+	Reason     string
+	// Account is where the money goes; nil where the provider needs no account.
+	Account *provider.RefundAccount
+}
+
+// MaxReason bounds the reason of a refund, in characters.
+const MaxReason = 100
+
+// formKey is the form of a key that NewFormKey has drawn.
+var formKey = regexp.MustCompile(`^[A-Z2-7]{26}$`)
+
+// NewFormKey draws the key of a form that refunds.
+func NewFormKey() string { return rand.Text() }
+
+// input is the form as a call of the app's would have it; E_VALIDATION lists everything that is wrong with it at once.
+func (f RefundForm) input() (RefundInput, error) {
+	if !formKey.MatchString(f.Key) {
+		return RefundInput{}, fault.New(fault.Validation, "The form does not say which refund it is. Open the order again.")
+	}
+	var v schema.Violations
+	switch {
+	case f.Amount < 1:
+		v.Add("/amount", "minimum", "must be a whole number of won, at least 1")
+	case ParseWon(f.Typed) != f.Amount:
+		v.Add("/typed", "equal", "must be the amount, %d", f.Amount)
+	}
+	reason := strings.TrimSpace(text.Storable(f.Reason))
+	switch {
+	case reason == "":
+		v.Add("/reason", "required", "is needed: who looks at it later wants to know")
+	case utf8.RuneCountInString(reason) > MaxReason || strings.ContainsFunc(reason, unicode.IsControl):
+		v.Add("/reason", "maxLength", "must be at most %d characters on one line", MaxReason)
+	}
+	if f.Account != nil {
+		for _, wrong := range schema.ViolationsOf(f.Account.Check()) {
+			v.Add(wrong.Path, wrong.Rule, "%s", wrong.Message)
+		}
+	}
+	return RefundInput{Amount: &f.Amount, Reason: reason, Account: f.Account, ExpectedRefundable: &f.Refundable}, v.Err()
+}
+
+// RefundAsOperator is Refund for an operator, in whose name it is recorded, also when it is refused. The key is the operator's: the
+// same form answers the refund that it has made, as it is by now. E_VALIDATION for a form that is not complete.
+func (s *Service) RefundAsOperator(ctx context.Context, code string, f RefundForm) (order.Refund, error) {
+	in, err := f.input()
+	if err != nil {
+		return order.Refund{}, err
+	}
+	call, err := s.refundCall(ctx, code, in)
+	if err != nil {
+		return order.Refund{}, err
+	}
+	call.Key.Principal, call.Key.Key = s.actor(ctx).Name, f.Key
+	answer, refused := s.refund(ctx, call, code, in)
+	ctx, cancel := detach(ctx)
+	defer cancel()
+	if refused != nil {
+		entry := call.Entry(0, map[string]any{"order": code, "amount": f.Amount, "refused": fault.From(refused).Details})
+		entry.Outcome = audit.Outcome(refused)
+		return order.Refund{}, errors.Join(refused, s.c.Store.Record(ctx, entry))
+	}
+	var told RefundAnswer
+	if err := json.Unmarshal(answer.Data, &told); err != nil {
+		return order.Refund{}, err
+	}
+	a, err := s.c.Store.Order(ctx, code)
+	if err != nil {
+		return order.Refund{}, err
+	}
+	return *a.Refund(told.Refund.Code), nil
+}
+
+// NextCheck is when Hub asks the provider about an order next; nil when the order waits for nothing.
+func (s *Service) NextCheck(ctx context.Context, code string) (*time.Time, error) {
+	_, next, err := s.c.Store.Checks(ctx, code)
+	return next, err
+}
+
 // returnAccountName binds the account that a deposit goes back to, to its row.
 func returnAccountName(code string) string { return "payments.deposits|return_account|" + code }
 
@@ -349,8 +441,8 @@ func checkNote(note string, needed bool) (string, error) {
 	return note, nil
 }
 
-// parseWon reads an amount that somebody has typed, with separators or without; -1 for what is none.
-func parseWon(typed string) int64 {
+// ParseWon reads an amount that somebody has typed, with separators or without; -1 for what is none.
+func ParseWon(typed string) int64 {
 	n, err := strconv.ParseUint(strings.NewReplacer(",", "", "₩", "", " ", "").Replace(typed), 10, 40)
 	if err != nil {
 		return -1

@@ -256,7 +256,7 @@ func (s *Service) finish(ctx context.Context, call write.Call, claim write.Claim
 func (s *Service) explainTakenOver(err error) error {
 	if errors.Is(err, write.ErrTakenOver) {
 		return fault.New(fault.Conflict, "A call with this Idempotency-Key is still running. Send it again in a second.").
-			With(map[string]string{"code": "REQUEST_IN_PROGRESS"}).After(time.Second).Because(err)
+			With(map[string]string{"code": order.CodeInProgress}).After(time.Second).Because(err)
 	}
 	return err
 }
@@ -271,7 +271,7 @@ func (s *Service) release(ctx context.Context, claim write.Claim, refused error)
 
 // callActor is the caller of a call as an actor, now.
 func (s *Service) callActor(call write.Call) Actor {
-	return Actor{Name: "app:" + call.Caller.Service, RequestID: call.Caller.RequestID, Now: s.now()}
+	return s.actorOf(call.Caller)
 }
 
 // apply brings an order to a snapshot, if there is one, and gives up at the provider what must not be paid.

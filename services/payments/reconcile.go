@@ -22,8 +22,8 @@ type Reconciliations interface {
 	// ScheduleCheck schedules the next check of an order, by compare-and-set on its version; false when it has moved, because
 	// the move has scheduled a check of its own.
 	ScheduleCheck(ctx context.Context, code string, version int64, checks int, at time.Time) (bool, error)
-	// Checks is how often an order was checked since it moved.
-	Checks(ctx context.Context, code string) (int, error)
+	// Checks is how often an order was checked since it moved, and when it is checked next; nil for one that waits for nothing.
+	Checks(ctx context.Context, code string) (checks int, next *time.Time, err error)
 	// Unsettled returns orders after a code that wait for a deposit, or were paid since a moment.
 	Unsettled(ctx context.Context, after string, since time.Time, limit int) ([]string, error)
 	// LastSweep is when the last sweep ended that did; zero without one.
@@ -184,7 +184,7 @@ func (s *Service) Resolve(ctx context.Context, code string) (again time.Duration
 	if err != nil {
 		return 0, err
 	}
-	checks, err := s.c.Store.Checks(ctx, code)
+	checks, _, err := s.c.Store.Checks(ctx, code)
 	if err != nil {
 		return 0, err
 	}

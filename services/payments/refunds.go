@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/schema"
@@ -33,13 +34,23 @@ type RefundAnswer struct {
 // unknown outcome leaves the refund PENDING, for a job to find out. It returns E_CONFLICT with ORDER_NOT_REFUNDABLE,
 // AMOUNT_MISMATCH, REFUND_EXCEEDS_BALANCE or PROVIDER_DECLINED, and E_VALIDATION when the provider needs an account.
 func (s *Service) Refund(ctx context.Context, code string, in RefundInput) (tool.Result, error) {
-	call, err := write.NewRouteCall(ctx, operationRefund, http.MethodPost, "/v1/pay/orders/{code}/refund", struct {
-		Code string
-		RefundInput
-	}{code, in}, s.c.Now())
+	call, err := s.refundCall(ctx, code, in)
 	if err != nil {
 		return tool.Result{}, err
 	}
+	return s.refund(ctx, call, code, in)
+}
+
+// refundCall is the call of a refund that ctx belongs to.
+func (s *Service) refundCall(ctx context.Context, code string, in RefundInput) (write.Call, error) {
+	return write.NewRouteCall(ctx, operationRefund, http.MethodPost, "/v1/pay/orders/{code}/refund", struct {
+		Code string
+		RefundInput
+	}{code, in}, s.c.Now())
+}
+
+// refund is Refund with the key of its call.
+func (s *Service) refund(ctx context.Context, call write.Call, code string, in RefundInput) (answer tool.Result, err error) {
 	// The code is drawn before the key is claimed, because the account is sealed under it.
 	asked := order.RefundRequest{Code: s.newCode(refundPrefix), Amount: in.Amount, Reason: in.Reason,
 		ExpectedRefundable: in.ExpectedRefundable}
@@ -91,7 +102,8 @@ func (s *Service) finishRefund(ctx context.Context, call write.Call, claim write
 	}
 	refund := ParseSubject(claim.Resource).Code
 	if r := a.Refund(refund); r.Status == order.RefundFailed {
-		return tool.Result{}, s.release(ctx, claim, order.Conflict(order.CodeProviderDeclined, "The payment provider refuses this refund.",
+		return tool.Result{}, s.release(ctx, claim, order.Conflict(order.CodeProviderDeclined,
+			"The payment provider refuses this refund: "+strings.TrimRight(r.Failure.Message, ".")+". Nothing of it went back.",
 			map[string]any{"refund": r.Code, "provider": r.Failure}))
 	}
 	var answer tool.Result

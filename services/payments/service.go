@@ -195,15 +195,20 @@ func (s *Service) newCode(prefix string) string {
 	return prefix + ulid.MustNew(ulid.Timestamp(s.c.Now()), rand.Reader).String()
 }
 
+// operatorPrefix begins the name of an operator as an actor, and the principal of their keys.
+const operatorPrefix = "operator:"
+
 // actor is the caller of ctx as an actor.
-func (s *Service) actor(ctx context.Context) Actor {
-	c := caller.From(ctx)
+func (s *Service) actor(ctx context.Context) Actor { return s.actorOf(caller.From(ctx)) }
+
+// actorOf is a caller as an actor.
+func (s *Service) actorOf(c caller.Caller) Actor {
 	a := Actor{RequestID: c.RequestID, Now: s.now()}
 	switch c.Kind {
 	case caller.App:
 		a.Name = "app:" + c.Service
 	case caller.User:
-		a.Name = "operator:" + c.Email
+		a.Name = operatorPrefix + c.Email
 	default:
 		a.Name = "hub"
 	}

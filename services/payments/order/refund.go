@@ -55,6 +55,7 @@ const (
 	CodeNotCancelable    = "ORDER_NOT_CANCELABLE"
 	CodeProviderDeclined = "PROVIDER_DECLINED"
 	CodeKeyReused        = "IDEMPOTENCY_KEY_CONFLICT"
+	CodeInProgress       = "REQUEST_IN_PROGRESS"
 	codeOrderChanged     = "ORDER_CHANGED"
 	codeDepositNotOpen   = "DEPOSIT_NOT_OPEN"
 	CodeSamePayment      = "DEPOSIT_OF_APPLIED_PAYMENT"
@@ -70,6 +71,18 @@ func Conflict(code, message string, details map[string]any) error {
 		all[name] = value
 	}
 	return fault.New(fault.Conflict, "%s", message).With(all)
+}
+
+// ConflictCode is details.code of an E_CONFLICT; empty for any other error.
+func ConflictCode(err error) string {
+	switch details := fault.From(err).Details.(type) {
+	case map[string]any:
+		code, _ := details["code"].(string)
+		return code
+	case map[string]string:
+		return details["code"]
+	}
+	return ""
 }
 
 // RefundRequest is the wish for a refund. A nil Amount is all that can be paid back.

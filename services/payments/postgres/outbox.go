@@ -152,10 +152,10 @@ func (s *Store) CheckedSince(ctx context.Context, code string, since, now time.T
 	return err == nil && tag.RowsAffected() == 0, explain(err)
 }
 
-// Checks is how often an order has been looked at since it moved.
-func (s *Store) Checks(ctx context.Context, code string) (checks int, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT looks FROM payments.orders WHERE code = $1`, code).Scan(&checks)
-	return checks, explain(err)
+// Checks is how often an order has been looked at since it moved, and when it is looked at next.
+func (s *Store) Checks(ctx context.Context, code string) (checks int, next *time.Time, err error) {
+	err = s.pool.QueryRow(ctx, `SELECT looks, look_at FROM payments.orders WHERE code = $1`, code).Scan(&checks, &next)
+	return checks, next, explain(err)
 }
 
 // TakeCheck takes the lease of a check that is due, until a moment; false when it is not due, or somebody else has it.

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"hub.internal/pkg/schema"
@@ -243,8 +244,9 @@ func (a RefundAccount) Check() error {
 		return schema.Invalid("/bankCode", "pattern", "must be three digits")
 	case !accountNumber.MatchString(a.AccountNumber):
 		return schema.Invalid("/accountNumber", "pattern", "must be 1 to 16 digits")
-	case strings.TrimSpace(a.Holder) == "" || utf8.RuneCountInString(a.Holder) > maxHolder:
-		return schema.Invalid("/holder", "length", "must be 1 to %d characters", maxHolder)
+	case strings.TrimSpace(a.Holder) == "" || strings.ContainsFunc(a.Holder, unicode.IsControl) ||
+		utf8.RuneCountInString(a.Holder) > maxHolder:
+		return schema.Invalid("/holder", "length", "must be 1 to %d characters on one line", maxHolder)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -53,6 +54,13 @@ func (p *Pages) renderConfirmation(w http.ResponseWriter, r *http.Request, op op
 	version string, form url.Values,
 	wrong error) error {
 	c, fields := op.confirm(p, a, d)
+	c.Hidden = map[string]string{"version": version}
+	return p.ask(w, r, op.title, a.Order.Code, c, fields, form, wrong)
+}
+
+// ask answers a page that asks about an order, with what was typed into its fields before and what is wrong with it.
+func (p *Pages) ask(w http.ResponseWriter, r *http.Request, title, code string, c web.Confirmation, fields []*web.Field,
+	form url.Values, wrong error) error {
 	status := 0
 	for _, f := range fields {
 		if f.Name != "accountNumber" { // no page shows one, not even this
@@ -61,19 +69,19 @@ func (p *Pages) renderConfirmation(w http.ResponseWriter, r *http.Request, op op
 	}
 	if wrong != nil {
 		rest, _ := web.Mark(wrong, fields...)
-		c.Warning = rest
+		c.Warning = cmp.Or(rest, c.Warning)
 		status = http.StatusUnprocessableEntity
 	}
 	for _, f := range fields {
 		c.Fields = append(c.Fields, *f)
 	}
-	page := ordersPath + "/" + a.Order.Code
-	c.Action, c.Hidden = r.URL.Path, map[string]string{"version": version}
+	page := ordersPath + "/" + code
+	c.Action = r.URL.Path
 	if c.Keep.Href == "" {
 		c.Keep = web.Link{Text: "Leave it", Href: page}
 	}
-	return p.site.Confirm(w, r, web.Page{Title: op.title, Lead: a.Order.Code, Status: status,
-		Crumbs: []web.Link{{Text: "Orders", Href: ordersPath}, {Text: a.Order.Code, Href: page}}}, c)
+	return p.site.Confirm(w, r, web.Page{Title: title, Lead: code, Status: status,
+		Crumbs: []web.Link{{Text: "Orders", Href: ordersPath}, {Text: code, Href: page}}}, c)
 }
 
 // runPage does what was asked about.
@@ -142,21 +150,14 @@ var returning = operation{
 		}
 		var fields []*web.Field
 		if a.Order.PayMethod == provider.VBank {
-			needed := p.service.Capabilities(a.Order).NeedsRefundAccount
-			fields = []*web.Field{
-				{Name: "bankCode", Label: "Bank code", Required: needed, MaxLength: 3, Autocomplete: "off", Placeholder: "004", Hint: "Three digits."},
-				{Name: "accountNumber", Label: "Account number", Required: needed, MaxLength: 16, Autocomplete: "off",
-					Hint: "Of the payer, digits alone. It is kept sealed, and only its last four digits are shown."},
-				{Name: "holder", Label: "Account holder", Required: needed, MaxLength: 10, Autocomplete: "off"},
-			}
+			fields = accountFields(p.service.Capabilities(a.Order).NeedsRefundAccount)
 		}
 		return c, append(fields, noteField(false))
 	},
 	run: func(ctx context.Context, s *payments.Service, seen payments.OrderVersion, d order.Deposit, form url.Values) (string, error) {
 		var account *provider.RefundAccount
 		if form.Get("bankCode")+form.Get("accountNumber")+form.Get("holder") != "" {
-			account = &provider.RefundAccount{BankCode: strings.TrimSpace(form.Get("bankCode")), Holder: strings.TrimSpace(form.Get("holder")),
-				AccountNumber: strings.NewReplacer("-", "", " ", "").Replace(form.Get("accountNumber"))}
+			account = accountOf(form)
 		}
 		after, err := s.ReturnDeposit(ctx, seen, d.ID, account, form.Get("note"))
 		if err == nil && after.State == order.DepositStateReturning {
@@ -164,6 +165,22 @@ var returning = operation{
 		}
 		return won(d.Amount) + " is paid back.", err
 	},
+}
+
+// accountFields ask for the account that money goes back to.
+func accountFields(needed bool) []*web.Field {
+	return []*web.Field{
+		{Name: "bankCode", Label: "Bank code", Required: needed, MaxLength: 3, Autocomplete: "off", Placeholder: "004", Hint: "Three digits."},
+		{Name: "accountNumber", Label: "Account number", Required: needed, MaxLength: 16, Autocomplete: "off",
+			Hint: "Of the payer, digits alone. It is kept sealed, and only its last four digits are shown."},
+		{Name: "holder", Label: "Account holder", Required: needed, MaxLength: 10, Autocomplete: "off"},
+	}
+}
+
+// accountOf is what was typed into accountFields.
+func accountOf(form url.Values) *provider.RefundAccount {
+	return &provider.RefundAccount{BankCode: strings.TrimSpace(form.Get("bankCode")), Holder: strings.TrimSpace(form.Get("holder")),
+		AccountNumber: strings.NewReplacer("-", "", " ", "").Replace(form.Get("accountNumber"))}
 }
 
 // returned records that an operator has paid a deposit back without Hub. The amount has to be typed, so that nobody

@@ -16,6 +16,7 @@ const mostWebhooks = 50
 type orderPage struct {
 	order.Order
 	Refundable int64
+	Refund     refundCard
 	Case       string
 	// Resolves tells that the case can be ended: no deposit is open.
 	Resolves bool
@@ -59,6 +60,9 @@ func (p *Pages) order(w http.ResponseWriter, r *http.Request) error {
 	}
 	h, err := p.service.Reports().History(ctx, code)
 	if err != nil {
+		return err
+	}
+	if page.Refund, err = p.refundCard(ctx, a.Order); err != nil {
 		return err
 	}
 	page.Events = h.Events

@@ -66,6 +66,8 @@ func (p *Pages) Mount(mux *http.ServeMux) {
 	p.site.Handle(mux, "GET /admin/orders/{code}", web.Role(admin), p.order)
 	p.site.Handle(mux, "POST /admin/orders/{code}/reconcile", web.Role(admin), p.reconcile)
 	p.site.Handle(mux, "POST /admin/orders/{code}/notifications/{id}", web.Role(admin), p.redeliver)
+	p.site.Handle(mux, "GET /admin/orders/{code}/refund", web.Role(admin), p.confirmRefund)
+	p.site.Handle(mux, "POST /admin/orders/{code}/refund", web.Role(admin), web.Posted(p.refund))
 	p.site.Handle(mux, "GET /admin/orders/{code}/resolve", web.Role(admin), p.confirmPage(resolving))
 	p.site.Handle(mux, "POST /admin/orders/{code}/resolve", web.Role(admin), p.runPage(resolving))
 	p.site.Handle(mux, "GET /admin/orders/{code}/deposits/{id}/apply", web.Role(admin), p.confirmPage(applying))

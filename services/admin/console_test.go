@@ -221,7 +221,7 @@ func TestPageShowsWhatWasWritten(t *testing.T) {
 		`href="mailto:a@x.example"`,
 		"<time datetime=\"2026-01-31T09:00:00Z\"",
 		`aria-label="3 values from 1 to 5: first 1, last 3"`,
-		`<polyline points="3.0,25.0 60.0,3.0 117.0,14.0"/>`,
+		`<path d="M3.0,25.0L60.0,3.0L117.0,14.0"/>`,
 		`<span class="muted">position</span> <bdi>CEO</bdi>`,
 		`<a href="https://x.example/" rel="noopener noreferrer">`,
 		"!href=\"javascript",

@@ -147,14 +147,19 @@ type sectionIn struct {
 	Cards   []json.RawMessage `json:"cards"`
 	Columns []columnIn        `json:"columns"`
 	Rows    []json.RawMessage `json:"rows"`
+	Labels  []string          `json:"labels"`
+	Series  []json.RawMessage `json:"series"`
+	Items   []json.RawMessage `json:"items"`
+	Unit    *string           `json:"unit"`
 	Caption *string           `json:"caption"`
 }
 
 // columnIn is a column of a table as agents send it.
 type columnIn struct {
-	Key   string  `json:"key"`
-	Label string  `json:"label"`
-	Align *string `json:"align"`
+	Key    string  `json:"key"`
+	Label  string  `json:"label"`
+	Align  *string `json:"align"`
+	Format *string `json:"format"`
 }
 
 // upsertPageTool declares upsert_dynamic_page.
@@ -174,8 +179,8 @@ func upsertPageTool(s *Service) tool.Tool {
 			schema.Required("title", schema.String("One line.", schema.Length(1, maxTitle))),
 			schema.Optional("description", schema.String("A sentence below the heading.", schema.Length(0, maxDescription))),
 			schema.Required("sections", schema.Array("From top to bottom.", schema.Object(
-				schema.Required("type", schema.String("text has body; stats has cards; table has columns, rows and perhaps caption.",
-					schema.Enum(Text, Stats, Table))),
+				schema.Required("type", schema.String("text has body; stats cards; table columns and rows; bar and line labels and series; "+
+					"progress items.", schema.Enum(Text, Stats, Table, Bar, Line, Progress))),
 				schema.Optional("title", schema.String("", schema.Length(0, maxTitle))),
 				schema.Optional("body", schema.String("HTML.")),
 				schema.Optional("cards", schema.Array("", schema.FreeObject(
@@ -185,10 +190,19 @@ func upsertPageTool(s *Service) tool.Tool {
 					schema.Required("key", schema.String("Member of each row, or of a member: contact.email.", schema.Length(1, maxKey))),
 					schema.Required("label", schema.String("", schema.Length(1, maxLabel))),
 					schema.Optional("align", schema.String("Absent is right for numbers, else left.", schema.Enum("left", "right", "center"))),
+					schema.Optional("format", schema.String("percent of 0.325 is 32.5 %; money is ₩; bar by the column's largest; sparkline of "+
+						"a list of numbers; date is the reader's.", schema.Enum(Percent, Money, InBar, Sparkline, Date))),
 				), schema.Items(0, maxColumns))),
 				schema.Optional("rows", schema.Array("Members that no column names are kept and not shown.",
 					schema.FreeObject(""), schema.Items(0, maxRows))),
-				schema.Optional("caption", schema.String("A line below the table.", schema.Length(0, maxCaption))),
+				schema.Optional("labels", schema.Array("What each value is of.", schema.String("", schema.Length(0, maxLabel)),
+					schema.Items(0, maxPoints))),
+				schema.Optional("series", schema.Array("", schema.FreeObject(
+					"{name, values}: a number or null for each label."), schema.Items(0, maxSeries))),
+				schema.Optional("items", schema.Array("", schema.FreeObject(
+					"{label, value, max?}: without max, value is a percentage."), schema.Items(0, maxGoals))),
+				schema.Optional("unit", schema.String("Beside the numbers of bar, line and progress.", schema.Length(0, maxUnit))),
+				schema.Optional("caption", schema.String("A line below, not of text and stats.", schema.Length(0, maxCaption))),
 			), schema.Items(0, maxSections))),
 			schema.Optional("createdBy", schema.String("Who makes it, as a label; the audit log keeps the credential.",
 				schema.Length(0, maxCreatedBy))),
@@ -203,7 +217,7 @@ func upsertPageTool(s *Service) tool.Tool {
 			{Code: fault.DB, Reason: storeAway},
 		},
 		Limits: map[string]int64{"max_sections": maxSections, "max_rows": maxRows, "max_columns": maxColumns, "max_cards": maxCards,
-			"max_cells": maxCells, "max_body_bytes": maxPage},
+			"max_cells": maxCells, "max_points": maxPoints, "max_series": maxSeries, "max_items": maxGoals, "max_body_bytes": maxPage},
 		Examples: examples(upsertPage),
 	}, s.UpsertDynamicPage)
 }

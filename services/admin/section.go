@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hub.internal/pkg/markup"
+	"hub.internal/pkg/picture"
 	"hub.internal/pkg/schema"
 )
 
@@ -47,6 +48,8 @@ const (
 	maxGoals  = 100
 	// maxNumber bounds the numbers that are drawn, in both directions: beyond it they lose digits.
 	maxNumber = 1e15
+	// maxPixels bounds the pictures of a page together; pkg/picture bounds each.
+	maxPixels = 12 << 20
 )
 
 // Section is a part of a page. What belongs to another type is absent.
@@ -103,7 +106,8 @@ var textPolicy = markup.Page(
 	"u", "ul", "var", "wbr",
 )
 
-// CleanText is what of the HTML of a text section stays, with what was taken out.
+// CleanText is what of the HTML of a text section stays, with what was taken out. Its pictures stay as they are: they were made anew when
+// the page was written.
 func CleanText(body string) (string, []markup.Removed) { return textPolicy.Clean(body) }
 
 // cleaner judges a page and takes out of it what nobody is to get.
@@ -111,6 +115,8 @@ type cleaner struct {
 	schema.Violations
 	removed []markup.Removed
 	cells   int
+	// pictures makes those of the texts anew.
+	pictures picture.Redrawer
 }
 
 // sections judges what the schema does not, and returns what is stored.
@@ -129,7 +135,7 @@ func (c *cleaner) section(at string, in sectionIn) Section {
 	switch in.Type {
 	case Text:
 		if in.Body != nil {
-			body, removed := CleanText(*in.Body)
+			body, removed := textPolicy.Redraw(*in.Body, c.pictures.Redraw)
 			c.removed = markup.Merge(c.removed, removed)
 			out.Body = &body
 		}

@@ -232,6 +232,28 @@ func TestSections(t *testing.T) {
 	}
 }
 
+// TestPictures: what a text carries is made anew before it is stored, and what is not is told.
+func TestPictures(t *testing.T) {
+	h := newHouse(t)
+	h.reports()
+	webp := "data:image/webp;base64,UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"
+	stored := h.ok("upsert_dynamic_page", object{"groupSlug": "reports", "itemSlug": "weekly", "title": "T", "sections": []any{
+		object{"type": "text", "body": `<p><img src="` + webp + `" alt="W"><img src="` + dot + `" alt="D"><img src="https://a.example/x.png" alt="E">` +
+			`<img src="data:image/png;base64,AAAA" alt="F"></p>`}}})
+	body := h.row(`SELECT sections->0->>'body' FROM admin.page_versions ORDER BY version DESC LIMIT 1`)
+	if strings.Contains(body, webp) || strings.Contains(body, dot) || !strings.Contains(body, `<img src="data:image/jpeg;base64,`) ||
+		!strings.Contains(body, `<img src="data:image/png;base64,`) || !strings.Contains(body, `alt="D">EF</p>`) {
+		t.Errorf("%s", body)
+	}
+	if removed := fmt.Sprint(stored["removed"]); !strings.Contains(removed, "count:2") || !strings.Contains(removed, "what:picture") {
+		t.Errorf("%s", removed)
+	}
+	if stored["warnings"] == nil || len(stored["warnings"].([]any)) > 0 {
+		t.Errorf("%v", stored["warnings"])
+	}
+	has(t, h.see("/p/reports/weekly"), body)
+}
+
 // TestWarnings: what is stored as it came and that nobody sees as it was meant is told.
 func TestWarnings(t *testing.T) {
 	h := newHouse(t)

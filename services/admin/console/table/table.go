@@ -60,7 +60,7 @@ func Of(s admin.Section) Table {
 		align := ""
 		if column.Align != nil {
 			align = *column.Align
-		} else if t.Columns[c].Number && !drawn {
+		} else if t.Columns[c].Number && !drawn || column.Format != nil && (*column.Format == admin.Percent || *column.Format == admin.Money) {
 			align = "right"
 		}
 		t.Columns[c].Align = map[string]string{"right": "number", "center": "middle"}[align]

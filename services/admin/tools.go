@@ -167,12 +167,13 @@ func upsertPageTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: upsertPage, Position: 18, Category: tool.Admin, Scope: scopeWrite, Write: true, Replaces: true, MaxBody: maxPage,
 		Description: "Create or replace the page of a menu item: the last of create_menu_group, create_menu_item, upsert_dynamic_page. " +
-			"Of a section, text is HTML (headings, lists, tables, links to https and to paths of this console; styles, scripts, " +
-			"forms and pictures from elsewhere are taken out and answered as removed); stats are cards of a label and a value; a " +
-			"table shows of each row the members that its columns name, so rows may be what a search tool answered. Numbers are " +
-			"aligned and grouped, dates and web addresses recognised, a list of numbers in a cell is drawn as a line. warnings " +
-			"tell what readers will likely not see as it is meant, such as a column that is empty in all rows. The page before " +
-			"stays as a version, which an administrator can restore.",
+			"Of a section, text is HTML (headings, lists, tables, links to https and to paths of this console, data: pictures up to " +
+			"200 kB; styles, scripts, forms and other pictures are taken out and answered as removed); stats are cards of a label and a " +
+			"value; a table shows of each row the members that its columns name, so rows may be what a search tool answered; bar and line " +
+			`draw series over labels: {"type": "bar", "labels": ["May", "June"], "series": [{"name": "Sales", "values": [12, null]}], ` +
+			`"unit": "₩"}; progress draws items. Numbers are aligned and grouped, dates and web addresses recognised; a column's format ` +
+			`says more: {"key": "rate", "label": "Rate", "format": "percent"}. warnings tell what readers will likely not see as it is ` +
+			"meant, such as a column that is empty in all rows. The page before stays as a version, which an administrator can restore.",
 		Input: schema.Object(
 			schema.Required("groupSlug", schema.String("Group of the item, as list_menu_groups has both.")),
 			schema.Required("itemSlug", schema.String("Item of create_menu_item without href.")),
@@ -190,8 +191,8 @@ func upsertPageTool(s *Service) tool.Tool {
 					schema.Required("key", schema.String("Member of each row, or of a member: contact.email.", schema.Length(1, maxKey))),
 					schema.Required("label", schema.String("", schema.Length(1, maxLabel))),
 					schema.Optional("align", schema.String("Absent is right for numbers, else left.", schema.Enum("left", "right", "center"))),
-					schema.Optional("format", schema.String("percent of 0.325 is 32.5 %; money is ₩; bar by the column's largest; sparkline of "+
-						"a list of numbers; date is the reader's.", schema.Enum(Percent, Money, InBar, Sparkline, Date))),
+					schema.Optional("format", schema.String("percent: 0.325 is 32.5 %. money: ₩. bar: by the column's largest. sparkline: a list of "+
+						"numbers. date: the reader's.", schema.Enum(Percent, Money, InBar, Sparkline, Date))),
 				), schema.Items(0, maxColumns))),
 				schema.Optional("rows", schema.Array("Members that no column names are kept and not shown.",
 					schema.FreeObject(""), schema.Items(0, maxRows))),

@@ -122,16 +122,17 @@ func TestWhatIsNotRedrawn(t *testing.T) {
 		format, why string
 		data        []byte
 	}{
-		"nothing":      {"png", "is no png", nil},
-		"another":      {"png", "is no png", file(t, "jpeg", painted(4, 4, false))},
-		"a vector":     {"png", "is no png", []byte("<svg xmlns='http://www.w3.org/2000/svg'/>")},
-		"the half":     {"png", "cannot be decoded", whole[:len(whole)/2]},
-		"a bomb":       {"png", "of 60000 × 60000 pixels, more than 2048", headOnly(60000, 60000)},
-		"wide":         {"png", "of 2049 × 1 pixels", file(t, "png", painted(2049, 1, false))},
-		"a huge gif":   {"gif", "of 65535 × 65535 pixels", huge},
-		"heavy":        {"png", "of more than 200000 bytes", file(t, "png", painted(300, 300, true))},
-		"too many":     {"png", "than are left of the page's", file(t, "png", painted(101, 100, false))},
-		"many passes":  {"jpeg", "of more than 40 scans", append(file(t, "jpeg", painted(4, 4, false)), bytes.Repeat([]byte{0xff, 0xda}, 40)...)},
+		"nothing":    {"png", "is no png", nil},
+		"another":    {"png", "is no png", file(t, "jpeg", painted(4, 4, false))},
+		"a vector":   {"png", "is no png", []byte("<svg xmlns='http://www.w3.org/2000/svg'/>")},
+		"the half":   {"png", "cannot be decoded", whole[:len(whole)/2]},
+		"a bomb":     {"png", "of 60000 × 60000 pixels, more than 2048", headOnly(60000, 60000)},
+		"wide":       {"png", "of 2049 × 1 pixels", file(t, "png", painted(2049, 1, false))},
+		"a huge gif": {"gif", "of 65535 × 65535 pixels", huge},
+		"heavy":      {"png", "of more than 200000 bytes", file(t, "png", painted(300, 300, true))},
+		"too many":   {"png", "than are left of the page's", file(t, "png", painted(101, 100, false))},
+		"many passes": {"jpeg", "of more than 40 scans", append(file(t, "jpeg", painted(4, 4, false)), bytes.Repeat([]byte{0xff, 0xda},
+			40)...)},
 		"broken pixel": {"webp", "is no webp", []byte("RIFF\x00\x00\x00\x00WEBPVP8 ")},
 	} {
 		var before, after runtime.MemStats

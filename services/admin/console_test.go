@@ -301,7 +301,8 @@ func TestSectionsOfALaterRelease(t *testing.T) {
 		{"type":"line"},{"type":"bar","labels":["a"],"series":[{"name":"n","values":["x",2]}]},{"type":"progress","items":[{"label":"l"}]},
 		{"type":"table","columns":[{"key":"a","label":"A","format":"stars"}],"rows":[{"a":1234}]}]' RETURNING 'x'`)
 	for _, path := range []string{"/p/reports/weekly", "/p/reports/weekly/versions/1"} {
-		has(t, h.see(path), "Shops", "a type that this release of Hub does not show: <bdi>map</bdi>", "stays", "There is no number to draw.", "1,234")
+		has(t, h.see(path), "Shops", "a type that this release of Hub does not show: <bdi>map</bdi>", "stays",
+			"There is no number to draw.", "1,234")
 	}
 	h.write("weekly", "Week two", object{"type": "text", "body": "x"})
 	has(t, h.see("/p/reports/weekly/versions/1"), "Section Shops (map)")

@@ -139,10 +139,12 @@ func TestSections(t *testing.T) {
 			"/sections/5/rows", "maxCells"},
 		"a format that is none": {page(object{"type": "table", "columns": []any{object{"key": "a", "label": "A", "format": "euro"}},
 			"rows": []any{}}), "/sections/0/columns/0/format", "enum"},
-		"a chart without labels":   {page(object{"type": "line", "series": []any{line()}}), "/sections/0/labels", "required"},
-		"a chart of no series":     {chart(ab), "/sections/0/series", "minItems"},
-		"a chart with rows":        {page(object{"type": "bar", "labels": ab, "series": []any{line(1, 2)}, "rows": []any{}}), "/sections/0/rows", "section"},
-		"a table with a unit":      {page(object{"type": "table", "columns": []any{column}, "rows": []any{}, "unit": "x"}), "/sections/0/unit", "section"},
+		"a chart without labels": {page(object{"type": "line", "series": []any{line()}}), "/sections/0/labels", "required"},
+		"a chart of no series":   {chart(ab), "/sections/0/series", "minItems"},
+		"a chart with rows": {page(object{"type": "bar", "labels": ab, "series": []any{line(1, 2)}, "rows": []any{}}),
+			"/sections/0/rows", "section"},
+		"a table with a unit": {page(object{"type": "table", "columns": []any{column}, "rows": []any{}, "unit": "x"}),
+			"/sections/0/unit", "section"},
 		"a value too few":          {chart(ab, line(1)), "/sections/0/series/0/values", "length"},
 		"a value too many":         {chart(ab, line(1, 2, 3)), "/sections/0/series/0/values", "length"},
 		"a value that is none":     {chart(ab, line(1, "two")), "/sections/0/series/0/values/1", "type"},
@@ -151,7 +153,8 @@ func TestSections(t *testing.T) {
 		"a value beyond all":       {chart(ab, line(json.RawMessage("1e400"), 1)), "/sections/0/series/0/values/0", "type"},
 		"values that are none":     {chart(ab, object{"name": "n", "values": "1, 2"}), "/sections/0/series/0/values", "type"},
 		"a series without a name":  {chart(ab, object{"values": []any{1, 2}}), "/sections/0/series/0/name", "required"},
-		"a series with more":       {chart(ab, object{"name": "n", "values": []any{1, 2}, "color": "red"}), "/sections/0/series/0/color", "additionalProperties"},
+		"a series with more": {chart(ab, object{"name": "n", "values": []any{1, 2}, "color": "red"}), "/sections/0/series/0/color",
+			"additionalProperties"},
 		"a series that is none":    {chart(ab, 1), "/sections/0/series/0", "type"},
 		"a name twice":             {chart(ab, line(1, 2), line(1, 2)), "/sections/0/series/1/name", "uniqueItems"},
 		"too many series":          {chart(nil, many(7, line())...), "/sections/0/series", "maxItems"},
@@ -159,11 +162,14 @@ func TestSections(t *testing.T) {
 		"a long label":             {chart([]any{strings.Repeat("가", 201)}, line(1)), "/sections/0/labels/0", "maxLength"},
 		"a label of two lines too": {chart([]any{"a\nb"}, line(1)), "/sections/0/labels/0", "controlCharacters"},
 		"progress without items":   {page(object{"type": "progress"}), "/sections/0/items", "required"},
-		"an item without a value":  {page(object{"type": "progress", "items": []any{object{"label": "x"}}}), "/sections/0/items/0/value", "required"},
-		"an item of nothing":       {page(object{"type": "progress", "items": []any{object{"label": "x", "value": nil}}}), "/sections/0/items/0/value", "type"},
+		"an item without a value": {page(object{"type": "progress", "items": []any{object{"label": "x"}}}), "/sections/0/items/0/value",
+			"required"},
+		"an item of nothing": {page(object{"type": "progress", "items": []any{object{"label": "x", "value": nil}}}),
+			"/sections/0/items/0/value", "type"},
 		"an item up to nothing": {page(object{"type": "progress", "items": []any{object{"label": "x", "value": 1, "max": 0}}}),
 			"/sections/0/items/0/max", "exclusiveMinimum"},
-		"too many items":    {page(object{"type": "progress", "items": many(101, object{"label": "x", "value": 1})}), "/sections/0/items", "maxItems"},
+		"too many items": {page(object{"type": "progress", "items": many(101, object{"label": "x", "value": 1})}), "/sections/0/items",
+			"maxItems"},
 		"too many sections": {page(many(51, text)...), "/sections", "maxItems"},
 		"a title that nobody sees": {object{"groupSlug": "reports", "itemSlug": "weekly", "title": "\u200b", "sections": []any{}}, "/title",
 			"visible"},
@@ -214,7 +220,8 @@ func TestSections(t *testing.T) {
 	h.ok("upsert_dynamic_page", page(object{"type": "line", "labels": many(200, "가"), "unit": "원",
 		"series": []any{line(many(200, nil)...), object{"name": "m", "values": many(200, "12.50")}}},
 		object{"type": "progress", "items": []any{object{"label": "x", "value": "1", "max": 2.50}}, "caption": "c"}))
-	if got := h.row(`SELECT concat(sections->0->'series'->1->'values'->>0, ' ', sections->0->'series'->0->'values'->>0, ' ', sections->1->>'items')
+	if got := h.row(`SELECT concat(sections->0->'series'->1->'values'->>0, ' ', sections->0->'series'->0->'values'->>0, ' ',
+		sections->1->>'items')
 		FROM admin.page_versions ORDER BY version DESC LIMIT 1`); got != `12.50  [{"label":"x","value":1,"max":2.5}]` {
 		t.Errorf("%s", got)
 	}
@@ -238,7 +245,8 @@ func TestPictures(t *testing.T) {
 	h.reports()
 	webp := "data:image/webp;base64,UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"
 	stored := h.ok("upsert_dynamic_page", object{"groupSlug": "reports", "itemSlug": "weekly", "title": "T", "sections": []any{
-		object{"type": "text", "body": `<p><img src="` + webp + `" alt="W"><img src="` + dot + `" alt="D"><img src="https://a.example/x.png" alt="E">` +
+		object{"type": "text", "body": `<p><img src="` + webp + `" alt="W"><img src="` + dot + `" alt="D">` +
+			`<img src="https://a.example/x.png" alt="E">` +
 			`<img src="data:image/png;base64,AAAA" alt="F"></p>`}}})
 	body := h.row(`SELECT sections->0->>'body' FROM admin.page_versions ORDER BY version DESC LIMIT 1`)
 	if strings.Contains(body, webp) || strings.Contains(body, dot) || !strings.Contains(body, `<img src="data:image/jpeg;base64,`) ||
@@ -283,8 +291,10 @@ func TestWarnings(t *testing.T) {
 		"stats of no cards":    {[]any{object{"type": "stats", "cards": []any{}}}, []string{"/sections/0/cards", "is empty"}},
 		"Markdown":             {[]any{object{"type": "text", "body": "# A\n\n- b\n"}}, []string{"/sections/0/body", "write <p>"}},
 		"a text of which goes": {[]any{object{"type": "text", "body": "<script>x</script>"}}, []string{"/sections/0/body", "no text"}},
-		"formats that fit": {[]any{object{"type": "table", "rows": []any{object{"p": 0.3, "m": "12.50", "b": -1, "s": []any{1, nil}, "d": "2026-01-31"},
-			object{"p": nil}}, "columns": []any{object{"key": "p", "label": "P", "format": "percent"}, object{"key": "m", "label": "M", "format": "money"},
+		"formats that fit": {[]any{object{"type": "table", "rows": []any{object{"p": 0.3, "m": "12.50", "b": -1, "s": []any{1, nil},
+			"d": "2026-01-31"},
+			object{"p": nil}}, "columns": []any{object{"key": "p", "label": "P", "format": "percent"}, object{"key": "m", "label": "M",
+			"format": "money"},
 			object{"key": "b", "label": "B", "format": "bar"}, object{"key": "s", "label": "S", "format": "sparkline"},
 			object{"key": "d", "label": "D", "format": "date"}}}}, nil},
 		"a cell that does not fit": {[]any{object{"type": "table", "columns": []any{object{"key": "p", "label": "P", "format": "percent"}},
@@ -294,9 +304,10 @@ func TestWarnings(t *testing.T) {
 			"rows": []any{object{"p": 0.3}, object{"p": 32.48}}}}, []string{"/sections/0/rows/1", "is 32.48 and is shown a hundred times"}},
 		"a chart of no number": {[]any{object{"type": "bar", "labels": []any{"a"}, "series": []any{object{"name": "n", "values": []any{nil}}}}},
 			[]string{"/sections/0/series", "no number"}},
-		"progress of nothing":  {[]any{object{"type": "progress", "items": []any{}}}, []string{"/sections/0/items", "is empty"}},
-		"a picture of no word": {[]any{object{"type": "text", "body": `<img src="` + dot + `">`}}, []string{"/sections/0/body", `alt="what it shows"`}},
-		"no section":           {nil, []string{"/sections", "is empty"}},
+		"progress of nothing": {[]any{object{"type": "progress", "items": []any{}}}, []string{"/sections/0/items", "is empty"}},
+		"a picture of no word": {[]any{object{"type": "text", "body": `<img src="` + dot + `">`}}, []string{"/sections/0/body",
+			`alt="what it shows"`}},
+		"no section": {nil, []string{"/sections", "is empty"}},
 	} {
 		got := told(c.sections...)
 		if c.want == nil && got != "[]" {

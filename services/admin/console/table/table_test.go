@@ -90,7 +90,8 @@ func TestFormats(t *testing.T) {
 		return Of(admin.Section{Columns: []admin.Column{column}, Rows: rows}).Rows[0][0]
 	}
 	for _, c := range []struct{ format, raw, want string }{
-		{admin.Percent, "0.3248", "32.5 %"}, {admin.Percent, `"0.5"`, "50.0 %"}, {admin.Percent, "-1.2", "-120.0 %"}, {admin.Percent, "0", "0.0 %"},
+		{admin.Percent, "0.3248", "32.5 %"}, {admin.Percent, `"0.5"`, "50.0 %"}, {admin.Percent, "-1.2", "-120.0 %"}, {admin.Percent, "0",
+			"0.0 %"},
 		{admin.Percent, "0.0001234", "0.012 %"}, {admin.Percent, `"n/a"`, "n/a"}, {admin.Percent, "null", ""}, {admin.Percent, "[1,2]",
 			"~2 values from 1 to 2: first 1, last 2"}, {admin.Percent, "12.345", "1,234.5 %"},
 		{admin.Money, "1234567", "₩1,234,567"}, {admin.Money, "-1200.5", "-₩1,200.5"}, {admin.Money, `"98000.00"`, "₩98,000.00"},

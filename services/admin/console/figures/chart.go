@@ -223,10 +223,8 @@ func (c Chart) labels(b *strings.Builder) {
 		case at%oneOf(need, narrowRoom) != 0:
 			class = " narrow"
 		}
-		switch x := across(n, len(c.Rows)); {
-		case len(c.Rows) > 1 && x < .07:
-			class += " start"
-		case x > .93:
+		// To the left there is the axis, to the right nothing but the edge of the page.
+		if across(n, len(c.Rows)) > .93 {
 			class += " end"
 		}
 		fmt.Fprintf(b, `<text class="label%s" x="%.1f%%" y="100%%" dy="1.5em">%s<title>%s</title></text>`, class, 100*across(n, len(c.Rows)),

@@ -9,11 +9,12 @@ import (
 
 // Share is where a value stands between two others, from 0 to 1: in the middle when they are the same.
 func Share(v, low, high float64) float64 {
-	if !(high > low) {
+	// Halves, because the difference of two numbers may be larger than any; of the smallest there are none.
+	of := high/2 - low/2
+	if !(of > 0) {
 		return .5
 	}
-	// Halves, because the difference of two numbers may be larger than any.
-	return min(max((v/2-low/2)/(high/2-low/2), 0), 1)
+	return min(max((v/2-low/2)/of, 0), 1)
 }
 
 // Point is a corner of a line; a Y that is NaN is a gap.

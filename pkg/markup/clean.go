@@ -10,8 +10,10 @@ import (
 // read the same way by every program.
 type cleaner struct {
 	*removals
-	p   *Policy
-	out strings.Builder
+	p *Policy
+	// redrawn is nil where pictures stay as they came.
+	redrawn *redrawn
+	out     strings.Builder
 }
 
 // place is what stands around a node.
@@ -242,10 +244,10 @@ func (c *cleaner) picture(n *html.Node, at place) {
 	src, _ := attr(n, "src")
 	alt, _ := attr(n, "alt")
 	alt = strings.Join(strings.Fields(visible(alt, c.removals)), " ")
-	clean, ok := c.p.source(src)
+	clean, why, ok := c.source(src)
 	if !ok || !c.p.elements["img"] {
 		if strings.TrimSpace(src) != "" {
-			c.note("picture", source(n))
+			c.note("picture", why+source(n))
 		}
 		c.out.WriteString(escapeText(alt))
 		return

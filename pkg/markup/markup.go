@@ -86,7 +86,15 @@ const rounds = 8
 //
 // Markup that is nested or repeated beyond what mail programs lay out alike is taken out whole,
 // and the text stays. The time is linear in the length.
-func (p *Policy) Clean(text string) (string, []Removed) {
+func (p *Policy) Clean(text string) (string, []Removed) { return p.clean(text, nil) }
+
+// Redraw is Clean, with each picture that the text carries made anew: one that cannot be is taken out. WebP is taken too.
+func (p *Policy) Redraw(text string, redraw Redraw) (string, []Removed) {
+	return p.clean(text, &redrawn{redraw, map[string]string{}})
+}
+
+// clean is Clean; pictures may be nil.
+func (p *Policy) clean(text string, pictures *redrawn) (string, []Removed) {
 	l := &removals{}
 	text = newlines.Replace(strings.ToValidUTF8(text, "\uFFFD"))
 	for range rounds {
@@ -94,7 +102,7 @@ func (p *Policy) Clean(text string) (string, []Removed) {
 		if !ok {
 			break
 		}
-		c := &cleaner{p: p, removals: l}
+		c := &cleaner{p: p, removals: l, redrawn: pictures}
 		c.inside(root, place{size: p.size})
 		clean := strings.Trim(c.out.String(), space)
 		if clean == text {

@@ -1,6 +1,8 @@
 package markup_test
 
 import (
+	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -304,5 +306,32 @@ func TestLargeTextsAreCleanedInTime(t *testing.T) {
 		if took > 30*time.Second*slow {
 			t.Errorf("%s: in %v", name, took)
 		}
+	}
+}
+
+// TestRedraw: pictures are made anew once each, and what is made of them is clean.
+func TestRedraw(t *testing.T) {
+	p := markup.Page("p", "img")
+	asked := 0
+	redraw := func(format string, data []byte) (string, []byte, error) {
+		if asked++; format == "jpeg" || len(data) == 0 {
+			return "", nil, errors.New("that is not nice")
+		}
+		again, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(pixel, "data:image/png;base64,"))
+		return "png", again, err
+	}
+	text := `<p><img src="` + still + `" alt=a><img src="DATA:image/webp;base64,AAAA" alt=b>` +
+		`<img src="DATA:image/webp;base64,AAAA"><img src="` + moves + `" alt=c><img src="data:image/jpg;base64,AAAA" alt=d><img src="data:image/png;base64,A" alt=e><img src="data:image/svg+xml,x" ` +
+		`alt=f><img src="https://a.example/x.png" alt=g></p>`
+	clean, removed := p.Redraw(text, redraw)
+	if want := `<p><img src="` + pixel + `" alt="a"><img src="` + pixel + `" alt="b"><img src="` + pixel +
+		`" alt="">cdefg</p>`; clean != want {
+		t.Errorf("%s\nwant\n%s", clean, want)
+	}
+	if asked != 4 || len(removed) != 1 || removed[0].Count != 5 || !strings.HasPrefix(removed[0].Example, "that moves: <img") {
+		t.Errorf("%d asked, %v", asked, removed)
+	}
+	if again, removed := p.Clean(clean); again != clean || len(removed) > 0 {
+		t.Errorf("%s: %v", again, removed)
 	}
 }

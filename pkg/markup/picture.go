@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"image"
 	"image/gif"
 	"image/jpeg"
@@ -13,11 +14,66 @@ import (
 	"strings"
 )
 
+// Redraw makes a picture anew that says to be of a format: png, jpeg, gif or webp. The error is a reason that completes "a picture …".
+type Redraw func(format string, data []byte) (as string, again []byte, err error)
+
+// redrawn are the pictures of a text that were made anew.
+type redrawn struct {
+	redraw Redraw
+	// made has the addresses of pictures by those that they were made of, and by themselves.
+	made map[string]string
+}
+
+var redrawnAddress = regexp.MustCompile(`^(?i:data:image/(png|jpe?g|gif|webp);base64,)`)
+
+// again is the address of a picture that is made of one that the text carries.
+func (r *redrawn) again(src string) (string, error) {
+	if made, ok := r.made[src]; ok {
+		return made, nil
+	}
+	m := redrawnAddress.FindStringSubmatch(src[:min(len(src), 40)])
+	if m == nil {
+		return "", errors.New("that is not a PNG, JPEG, GIF or WebP in base64")
+	}
+	format := formatOf(m[1])
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(src[len(m[0]):]), ""))
+	if err != nil {
+		return "", errors.New("whose base64 cannot be read")
+	}
+	as, again, err := r.redraw(format, data)
+	if err != nil {
+		return "", err
+	}
+	if f, known := formats[format]; known && !f.still(data) {
+		return "", errors.New("that moves")
+	}
+	made := "data:image/" + as + ";base64," + base64.StdEncoding.EncodeToString(again)
+	r.made[src], r.made[made] = made, made
+	return made, nil
+}
+
+// formatOf is the name of a format that has two.
+func formatOf(name string) string { return strings.Replace(strings.ToLower(name), "jpg", "jpeg", 1) }
+
+// source judges where a picture comes from; why is "" or what is wrong with it.
+func (c *cleaner) source(src string) (clean, why string, ok bool) {
+	src = strings.TrimSpace(src)
+	if c.redrawn == nil || !strings.HasPrefix(strings.ToLower(src[:min(len(src), 5)]), "data:") {
+		clean, ok = c.p.source(src)
+		return clean, "", ok
+	}
+	clean, err := c.redrawn.again(src)
+	if err != nil {
+		return "", err.Error() + ": ", false
+	}
+	return clean, "", true
+}
+
 // source judges where a picture comes from.
 func (p *Policy) source(src string) (string, bool) {
 	src = strings.TrimSpace(src)
 	if m := dataAddress.FindStringSubmatch(src[:min(len(src), 40)]); m != nil {
-		return dataPicture(strings.Replace(strings.ToLower(m[1]), "jpg", "jpeg", 1), src[len(m[0]):])
+		return dataPicture(formatOf(m[1]), src[len(m[0]):])
 	}
 	if !p.mail {
 		return "", false

@@ -183,6 +183,7 @@ func (b Bar) Segments() []Segment {
 var functions = template.FuncMap{
 	"asset":  func(string) (string, error) { return "", errors.New("replaced by the site's own") },
 	"when":   momentHTML,
+	"day":    dayHTML,
 	"age":    ageHTML,
 	"number": Number,
 	"plural": Plural,
@@ -206,6 +207,13 @@ func momentHTML(t any) template.HTML {
 	// All are digits and punctuation. The script puts the reader's own time in place of the text.
 	return template.HTML(`<time datetime="` + at.Format(time.RFC3339) + `" title="` + minute + ` UTC">` +
 		minute + ` <span class="zone">UTC</span></time>`)
+}
+
+// dayHTML shows the day of a moment, in UTC until times.js puts the reader's own in its place.
+func dayHTML(at time.Time) template.HTML {
+	at = at.UTC()
+	return template.HTML(`<time class="day" datetime="` + at.Format(time.RFC3339) + `" title="` + at.Format("2006-01-02 15:04") + ` UTC">` +
+		at.Format(time.DateOnly) + `</time>`)
 }
 
 // ageHTML tells in words of the caller's how long ago a moment was: "waiting" and "" make "waiting 3 h".

@@ -221,7 +221,7 @@ func TestPageShowsWhatWasWritten(t *testing.T) {
 		`href="mailto:a@x.example"`,
 		"<time datetime=\"2026-01-31T09:00:00Z\"",
 		`aria-label="3 values from 1 to 5: first 1, last 3"`,
-		`<polyline points="3.0,25.0 60.0,3.0 117.0,14.0"/>`,
+		`<path d="M3.0,25.0L60.0,3.0L117.0,14.0"/>`,
 		`<span class="muted">position</span> <bdi>CEO</bdi>`,
 		`<a href="https://x.example/" rel="noopener noreferrer">`,
 		"!href=\"javascript",
@@ -266,6 +266,46 @@ func TestPageShowsWhatWasWritten(t *testing.T) {
 			t.Errorf("%s: %d", path, w.Code)
 		}
 	}
+}
+
+// TestDrawnSections: what is drawn is also told, in a line and in a table.
+func TestDrawnSections(t *testing.T) {
+	h := newHouse(t)
+	series := []any{object{"name": "매출 <A>", "values": []any{1200, nil, -3}}}
+	h.reports(
+		object{"type": "bar", "title": "By month", "labels": []any{"1월", "2월", "3월"}, "series": series, "unit": "₩", "caption": "Net"},
+		object{"type": "line", "labels": []any{"1월", "2월", "3월"}, "series": series, "unit": "건"},
+		object{"type": "bar", "labels": []any{}, "series": []any{object{"name": "n", "values": []any{}}}},
+		object{"type": "progress", "items": []any{object{"label": "Done", "value": 3, "max": 4}}},
+		object{"type": "table", "columns": []any{object{"key": "s", "label": "Share", "format": "percent"},
+			object{"key": "b", "label": "Bar", "format": "bar"}, object{"key": "d", "label": "Day", "format": "date"}},
+			"rows": []any{object{"s": .3248, "b": 5, "d": "2026-01-31T23:00:00Z"}, object{"s": "n/a", "b": 10}}},
+	)
+	has(t, h.see("/p/reports/weekly"),
+		`role="img" aria-label="Bar chart, 3 points: 매출 &lt;A&gt; from -₩3 (3월) to ₩1,200 (1월)"`, `<figcaption class="muted" dir="auto">Net`,
+		`<th scope="row" dir="auto">2월</th><td class="number">–</td>`, `aria-label="Chart 2"`, `<svg class="lines">`, `<bdi>건</bdi>`,
+		"There is no number to draw.", `<bdi>3 / 4</bdi> <span class="muted">75 %</span>`, `role="img" aria-label="75 %"`, "!style=",
+		`<td class="number" data-key-value="0.3248"><bdi>32.5 %</bdi></td>`, `<td class="number"><bdi>n/a</bdi></td>`,
+		`aria-label="50.0 % of the largest"`, `<time class="day" datetime="2026-01-31T23:00:00Z"`)
+	h.write("weekly", "Week one", object{"type": "line", "labels": []any{"1월"}, "series": []any{object{"name": "n", "values": []any{2}}}},
+		object{"type": "progress", "items": []any{object{"label": "Done", "value": 4, "max": 4}}})
+	has(t, h.see("/p/reports/weekly/versions/2"), `<del dir="auto">1월: 매출 &lt;A&gt; 1200 건</del>`, `<ins dir="auto">1월: n 2</ins>`,
+		`<ins dir="auto">Done: 4 / 4</ins>`)
+}
+
+// TestSectionsOfALaterRelease: what this release does not know is said, and the rest of the page stays readable.
+func TestSectionsOfALaterRelease(t *testing.T) {
+	h := newHouse(t)
+	h.reports(object{"type": "text", "body": "x"})
+	h.row(`UPDATE admin.page_versions SET sections = '[{"type":"map","title":"Shops","places":[{"x":1}]},{"type":"text","body":"stays"},
+		{"type":"line"},{"type":"bar","labels":["a"],"series":[{"name":"n","values":["x",2]}]},{"type":"progress","items":[{"label":"l"}]},
+		{"type":"table","columns":[{"key":"a","label":"A","format":"stars"}],"rows":[{"a":1234}]}]' RETURNING 'x'`)
+	for _, path := range []string{"/p/reports/weekly", "/p/reports/weekly/versions/1"} {
+		has(t, h.see(path), "Shops", "a type that this release of Hub does not show: <bdi>map</bdi>", "stays",
+			"There is no number to draw.", "1,234")
+	}
+	h.write("weekly", "Week two", object{"type": "text", "body": "x"})
+	has(t, h.see("/p/reports/weekly/versions/1"), "Section Shops (map)")
 }
 
 func TestCSV(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,14 +12,18 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hub.internal/pkg/markup"
+	"hub.internal/pkg/picture"
 	"hub.internal/pkg/schema"
 )
 
 // The types of a section.
 const (
-	Text  = "text"
-	Stats = "stats"
-	Table = "table"
+	Text     = "text"
+	Stats    = "stats"
+	Table    = "table"
+	Bar      = "bar"
+	Line     = "line"
+	Progress = "progress"
 )
 
 // Bounds of a page.
@@ -30,24 +35,36 @@ const (
 	maxCards       = 100
 	maxColumns     = 50
 	maxRows        = 1000
-	// maxCells bounds the tables of a page together: rows take nothing where they are empty, and their cells do.
+	// maxCells bounds the tables and charts of a page together: rows take nothing where they are empty, and their cells do.
 	maxCells = 50_000
 	maxKey   = 100
 	maxLabel = 200
 	maxValue = 200
 	maxUnit  = 50
 	maxHint  = 500
+	// maxPoints and maxSeries bound a chart, maxGoals a progress section.
+	maxPoints = 200
+	maxSeries = 6
+	maxGoals  = 100
+	// maxNumber bounds the numbers that are drawn, in both directions: beyond it they lose digits.
+	maxNumber = 1e15
+	// maxPixels bounds the pictures of a page together; pkg/picture bounds each.
+	maxPixels = 12 << 20
 )
 
 // Section is a part of a page. What belongs to another type is absent.
 type Section struct {
-	Type    string            `json:"type" jsonschema:"text, stats or table"`
+	Type    string            `json:"type" jsonschema:"text, stats, table, bar, line or progress"`
 	Title   *string           `json:"title,omitempty" jsonschema:"Heading"`
 	Body    *string           `json:"body,omitempty" jsonschema:"Of text: HTML, without what was removed"`
 	Cards   []Card            `json:"cards,omitzero" jsonschema:"Of stats"`
 	Columns []Column          `json:"columns,omitzero" jsonschema:"Of a table"`
 	Rows    []json.RawMessage `json:"rows,omitzero" jsonschema:"Of a table: objects"`
-	Caption *string           `json:"caption,omitempty" jsonschema:"Of a table"`
+	Labels  []string          `json:"labels,omitzero" jsonschema:"Of a bar or line chart: what each of the values is of"`
+	Series  []Series          `json:"series,omitzero" jsonschema:"Of a bar or line chart"`
+	Items   []Goal            `json:"items,omitzero" jsonschema:"Of progress"`
+	Unit    *string           `json:"unit,omitempty" jsonschema:"Of a chart and of progress: what stands beside each number"`
+	Caption *string           `json:"caption,omitempty" jsonschema:"Of all but text and stats"`
 }
 
 // Card is a number that matters, or a word.
@@ -66,13 +83,18 @@ type Column struct {
 	Key   string  `json:"key" jsonschema:"Member of each row"`
 	Label string  `json:"label" jsonschema:"Heading"`
 	Align *string `json:"align,omitempty" jsonschema:"left, right or center"`
+	// Format is one of those of figure.go; one of a later release does nothing.
+	Format *string `json:"format,omitempty" jsonschema:"percent, money, bar, sparkline or date"`
 }
 
 // members are those of each type beside type and title; the ones it needs come first.
 var members = map[string]struct{ needs, may []string }{
-	Text:  {needs: []string{"body"}},
-	Stats: {needs: []string{"cards"}},
-	Table: {needs: []string{"columns", "rows"}, may: []string{"caption"}},
+	Text:     {needs: []string{"body"}},
+	Stats:    {needs: []string{"cards"}},
+	Table:    {needs: []string{"columns", "rows"}, may: []string{"caption"}},
+	Bar:      {needs: []string{"labels", "series"}, may: []string{"unit", "caption"}},
+	Line:     {needs: []string{"labels", "series"}, may: []string{"unit", "caption"}},
+	Progress: {needs: []string{"items"}, may: []string{"unit", "caption"}},
 }
 
 // textPolicy is what of the HTML of a text section stays: what structures and stresses text, tables, pictures that
@@ -84,7 +106,8 @@ var textPolicy = markup.Page(
 	"u", "ul", "var", "wbr",
 )
 
-// CleanText is what of the HTML of a text section stays, with what was taken out.
+// CleanText is what of the HTML of a text section stays, with what was taken out. Its pictures stay as they are: they were made anew when
+// the page was written.
 func CleanText(body string) (string, []markup.Removed) { return textPolicy.Clean(body) }
 
 // cleaner judges a page and takes out of it what nobody is to get.
@@ -92,6 +115,8 @@ type cleaner struct {
 	schema.Violations
 	removed []markup.Removed
 	cells   int
+	// pictures makes those of the texts anew.
+	pictures picture.Redrawer
 }
 
 // sections judges what the schema does not, and returns what is stored.
@@ -105,26 +130,12 @@ func (c *cleaner) sections(in []sectionIn) []Section {
 
 // section judges one section by its type; at is its JSON pointer.
 func (c *cleaner) section(at string, in sectionIn) Section {
-	// Which members a section may have depends on its type; the tool's schema is flat and does not say that.
-	there := map[string]bool{"body": in.Body != nil, "cards": in.Cards != nil, "columns": in.Columns != nil, "rows": in.Rows != nil,
-		"caption": in.Caption != nil}
-	known := members[in.Type]
-	for _, name := range known.needs {
-		if !there[name] {
-			c.Add(at+"/"+name, "required", "is required of a %s section", in.Type)
-		}
-	}
-	for _, name := range []string{"body", "cards", "columns", "rows", "caption"} {
-		if there[name] && !slices.Contains(known.needs, name) && !slices.Contains(known.may, name) {
-			c.Add(at+"/"+name, "section", "is no member of a %s section, which has %s beside type and title", in.Type,
-				strings.Join(append(slices.Clone(known.needs), known.may...), ", "))
-		}
-	}
-	out := Section{Type: in.Type, Title: c.optional(at+"/title", in.Title, maxTitle)}
+	c.members(at, in)
+	out := Section{Type: in.Type, Title: c.optional(at+"/title", in.Title, maxTitle), Caption: c.prose(at+"/caption", in.Caption)}
 	switch in.Type {
 	case Text:
 		if in.Body != nil {
-			body, removed := CleanText(*in.Body)
+			body, removed := textPolicy.Redraw(*in.Body, c.pictures.Redraw)
 			c.removed = markup.Merge(c.removed, removed)
 			out.Body = &body
 		}
@@ -134,52 +145,95 @@ func (c *cleaner) section(at string, in sectionIn) Section {
 			out.Cards[n] = c.card(at+"/cards/"+strconv.Itoa(n), card)
 		}
 	case Table:
-		out.Columns, out.Caption = c.columns(at+"/columns", in.Columns), c.prose(at+"/caption", in.Caption)
-		if c.cells += len(in.Rows) * len(in.Columns); c.cells > maxCells {
-			c.Add(at+"/rows", "maxCells", "makes more than %d cells of the page's tables together; leave out rows or columns, or make another page",
-				maxCells)
-		}
+		out.Columns = c.columns(at+"/columns", in.Columns)
+		c.count(at+"/rows", len(in.Rows)*len(in.Columns))
 		out.Rows = make([]json.RawMessage, len(in.Rows))
 		for n, row := range in.Rows {
 			out.Rows[n] = c.values(row)
 		}
+	case Bar, Line:
+		out.Unit = c.optional(at+"/unit", in.Unit, maxUnit)
+		out.Labels, out.Series = c.chart(at, in)
+		c.count(at+"/series", len(in.Labels)*len(in.Series))
+	case Progress:
+		out.Unit = c.optional(at+"/unit", in.Unit, maxUnit)
+		out.Items = make([]Goal, len(in.Items))
+		for n, goal := range in.Items {
+			out.Items[n] = c.goal(at+"/items/"+strconv.Itoa(n), goal)
+		}
+		c.count(at+"/items", len(in.Items))
 	}
 	return out
 }
 
-// card reads a card: the schema knows no value that is a string or a number.
-func (c *cleaner) card(at string, raw json.RawMessage) (out Card) {
-	var in map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &in); err != nil {
-		c.Add(at, "type", "must be an object")
-		return out
-	}
-	for _, name := range []string{"label", "value"} {
-		if in[name] == nil {
-			c.Add(at+"/"+name, "required", "is required of a card")
+// members judges which a section has: that depends on its type, and the tool's schema is flat and does not say it.
+func (c *cleaner) members(at string, in sectionIn) {
+	all := []struct {
+		name  string
+		there bool
+	}{{"body", in.Body != nil}, {"cards", in.Cards != nil}, {"columns", in.Columns != nil}, {"rows", in.Rows != nil},
+		{"labels", in.Labels != nil}, {"series", in.Series != nil}, {"items", in.Items != nil}, {"unit", in.Unit != nil},
+		{"caption", in.Caption != nil}}
+	known := members[in.Type]
+	for _, m := range all {
+		switch needed := slices.Contains(known.needs, m.name); {
+		case needed && !m.there:
+			c.Add(at+"/"+m.name, "required", "is required of a %s section", in.Type)
+		case m.there && !needed && !slices.Contains(known.may, m.name):
+			c.Add(at+"/"+m.name, "section", "is no member of a %s section, which has %s beside type and title", in.Type,
+				strings.Join(append(slices.Clone(known.needs), known.may...), ", "))
 		}
 	}
-	for name, v := range in {
-		// A name in a JSON pointer (RFC 6901).
-		here := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+}
+
+// count adds to the cells of the page; at is where there are too many.
+func (c *cleaner) count(at string, cells int) {
+	if c.cells += cells; c.cells > maxCells {
+		c.Add(at, "maxCells", "makes more than %d cells of the page's tables and charts together; leave out some, or make another page", maxCells)
+	}
+}
+
+// card reads a card: the schema knows no value that is a string or a number.
+func (c *cleaner) card(at string, raw json.RawMessage) (out Card) {
+	c.record(at, "card", raw, []string{"label", "value"}, []string{"unit", "delta", "hint"}, func(here, name string, v json.RawMessage) {
 		switch name {
 		case "label":
 			out.Label = c.textOf(here, v, maxLabel)
 		case "unit":
-			text := c.textOf(here, v, maxUnit)
-			out.Unit = &text
+			out.Unit = new(c.textOf(here, v, maxUnit))
 		case "hint":
-			text := c.textOf(here, v, maxHint)
-			out.Hint = &text
+			out.Hint = new(c.textOf(here, v, maxHint))
 		case "value":
 			out.Value = c.figure(here, v)
 		case "delta":
 			out.Delta = c.figure(here, v)
-		default:
-			c.Add(here, "additionalProperties", "is no member of a card, which has label, value, unit, delta and hint")
+		}
+	})
+	return out
+}
+
+// record reads an object that the schema leaves free, member by member in the order of needs and may; kind names it in messages.
+func (c *cleaner) record(at, kind string, raw json.RawMessage, needs, may []string, read func(here, name string, v json.RawMessage)) {
+	var in map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &in); err != nil {
+		c.Add(at, "type", "must be an object")
+		return
+	}
+	all := slices.Concat(needs, may)
+	for n, name := range all {
+		if v, there := in[name]; there {
+			read(at+"/"+name, name, v)
+		} else if n < len(needs) {
+			c.Add(at+"/"+name, "required", "is required of a %s", kind)
 		}
 	}
-	return out
+	for _, name := range slices.Sorted(maps.Keys(in)) {
+		if !slices.Contains(all, name) {
+			// A name in a JSON pointer (RFC 6901).
+			here := at + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+			c.Add(here, "additionalProperties", "is no member of a %s, which has %s", kind, strings.Join(all, ", "))
+		}
+	}
 }
 
 // figure is a string or a number.
@@ -223,7 +277,8 @@ func (c *cleaner) columns(at string, in []columnIn) []Column {
 		} else {
 			first[column.Key] = n
 		}
-		out[n] = Column{Key: column.Key, Label: c.line(here+"/label", column.Label, maxLabel), Align: column.Align}
+		out[n] = Column{Key: column.Key, Label: c.line(here+"/label", column.Label, maxLabel), Align: column.Align,
+			Format: column.Format}
 	}
 	return out
 }

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -69,6 +70,9 @@ func TestTextsAreHarmless(t *testing.T) {
 	}
 }
 
+// dot is a picture of one pixel.
+const dot = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 // TestSections: what a page may be made of, with the place of each mistake.
 func TestSections(t *testing.T) {
 	h := newHouse(t)
@@ -96,6 +100,11 @@ func TestSections(t *testing.T) {
 		return list
 	}
 	text := object{"type": "text", "body": "x"}
+	chart := func(labels []any, series ...any) object {
+		return page(object{"type": "bar", "labels": labels, "series": append([]any{}, series...)})
+	}
+	ab := []any{"a", "b"}
+	line := func(values ...any) object { return object{"name": "n", "values": append([]any{}, values...)} }
 	for name, c := range map[string]struct {
 		in         object
 		path, rule string
@@ -128,6 +137,39 @@ func TestSections(t *testing.T) {
 			"maxItems"},
 		"too many cells": {page(many(6, object{"type": "table", "columns": columns(10), "rows": rows(1000)})...),
 			"/sections/5/rows", "maxCells"},
+		"a format that is none": {page(object{"type": "table", "columns": []any{object{"key": "a", "label": "A", "format": "euro"}},
+			"rows": []any{}}), "/sections/0/columns/0/format", "enum"},
+		"a chart without labels": {page(object{"type": "line", "series": []any{line()}}), "/sections/0/labels", "required"},
+		"a chart of no series":   {chart(ab), "/sections/0/series", "minItems"},
+		"a chart with rows": {page(object{"type": "bar", "labels": ab, "series": []any{line(1, 2)}, "rows": []any{}}),
+			"/sections/0/rows", "section"},
+		"a table with a unit": {page(object{"type": "table", "columns": []any{column}, "rows": []any{}, "unit": "x"}),
+			"/sections/0/unit", "section"},
+		"a value too few":          {chart(ab, line(1)), "/sections/0/series/0/values", "length"},
+		"a value too many":         {chart(ab, line(1, 2, 3)), "/sections/0/series/0/values", "length"},
+		"a value that is none":     {chart(ab, line(1, "two")), "/sections/0/series/0/values/1", "type"},
+		"a value of leading zeros": {chart(ab, line(1, "007")), "/sections/0/series/0/values/1", "type"},
+		"a value beyond":           {chart(ab, line(1, 1e16)), "/sections/0/series/0/values/1", "range"},
+		"a value beyond all":       {chart(ab, line(json.RawMessage("1e400"), 1)), "/sections/0/series/0/values/0", "type"},
+		"values that are none":     {chart(ab, object{"name": "n", "values": "1, 2"}), "/sections/0/series/0/values", "type"},
+		"a series without a name":  {chart(ab, object{"values": []any{1, 2}}), "/sections/0/series/0/name", "required"},
+		"a series with more": {chart(ab, object{"name": "n", "values": []any{1, 2}, "color": "red"}), "/sections/0/series/0/color",
+			"additionalProperties"},
+		"a series that is none":    {chart(ab, 1), "/sections/0/series/0", "type"},
+		"a name twice":             {chart(ab, line(1, 2), line(1, 2)), "/sections/0/series/1/name", "uniqueItems"},
+		"too many series":          {chart(nil, many(7, line())...), "/sections/0/series", "maxItems"},
+		"too many points":          {chart(many(201, "a"), line(many(201, 1)...)), "/sections/0/labels", "maxItems"},
+		"a long label":             {chart([]any{strings.Repeat("가", 201)}, line(1)), "/sections/0/labels/0", "maxLength"},
+		"a label of two lines too": {chart([]any{"a\nb"}, line(1)), "/sections/0/labels/0", "controlCharacters"},
+		"progress without items":   {page(object{"type": "progress"}), "/sections/0/items", "required"},
+		"an item without a value": {page(object{"type": "progress", "items": []any{object{"label": "x"}}}), "/sections/0/items/0/value",
+			"required"},
+		"an item of nothing": {page(object{"type": "progress", "items": []any{object{"label": "x", "value": nil}}}),
+			"/sections/0/items/0/value", "type"},
+		"an item up to nothing": {page(object{"type": "progress", "items": []any{object{"label": "x", "value": 1, "max": 0}}}),
+			"/sections/0/items/0/max", "exclusiveMinimum"},
+		"too many items": {page(object{"type": "progress", "items": many(101, object{"label": "x", "value": 1})}), "/sections/0/items",
+			"maxItems"},
 		"too many sections": {page(many(51, text)...), "/sections", "maxItems"},
 		"a title that nobody sees": {object{"groupSlug": "reports", "itemSlug": "weekly", "title": "\u200b", "sections": []any{}}, "/title",
 			"visible"},
@@ -149,7 +191,7 @@ func TestSections(t *testing.T) {
 		fault.Validation,
 	); !strings.Contains(
 		f.Message,
-		"text, stats, table",
+		"text, stats, table, bar, line, progress",
 	) {
 		t.Errorf("an unknown type is answered %q", f.Message)
 	}
@@ -175,6 +217,14 @@ func TestSections(t *testing.T) {
 	}
 	// As much as there may be, and numbers and members as they came.
 	h.ok("upsert_dynamic_page", page(many(49, text)[0], object{"type": "table", "columns": []any{column}, "rows": rows(1000)}))
+	h.ok("upsert_dynamic_page", page(object{"type": "line", "labels": many(200, "가"), "unit": "원",
+		"series": []any{line(many(200, nil)...), object{"name": "m", "values": many(200, "12.50")}}},
+		object{"type": "progress", "items": []any{object{"label": "x", "value": "1", "max": 2.50}}, "caption": "c"}))
+	if got := h.row(`SELECT concat(sections->0->'series'->1->'values'->>0, ' ', sections->0->'series'->0->'values'->>0, ' ',
+		sections->1->>'items')
+		FROM admin.page_versions ORDER BY version DESC LIMIT 1`); got != `12.50  [{"label":"x","value":1,"max":2.5}]` {
+		t.Errorf("%s", got)
+	}
 	stored := h.ok(
 		"upsert_dynamic_page",
 		`{"groupSlug":"reports","itemSlug":"weekly","title":"T","sections":[{"type":"table","columns":[{"key":"z","label":"Z"}],`+
@@ -187,6 +237,29 @@ func TestSections(t *testing.T) {
 	if removed := fmt.Sprint(stored["removed"]); strings.Count(removed, "invisible character") != 2 {
 		t.Errorf("%s", removed)
 	}
+}
+
+// TestPictures: what a text carries is made anew before it is stored, and what is not is told.
+func TestPictures(t *testing.T) {
+	h := newHouse(t)
+	h.reports()
+	webp := "data:image/webp;base64,UklGRiIAAABXRUJQVlA4IBYAAAAwAQCdASoBAAEADsD+JaQAA3AAAAAA"
+	stored := h.ok("upsert_dynamic_page", object{"groupSlug": "reports", "itemSlug": "weekly", "title": "T", "sections": []any{
+		object{"type": "text", "body": `<p><img src="` + webp + `" alt="W"><img src="` + dot + `" alt="D">` +
+			`<img src="https://a.example/x.png" alt="E">` +
+			`<img src="data:image/png;base64,AAAA" alt="F"></p>`}}})
+	body := h.row(`SELECT sections->0->>'body' FROM admin.page_versions ORDER BY version DESC LIMIT 1`)
+	if strings.Contains(body, webp) || strings.Contains(body, dot) || !strings.Contains(body, `<img src="data:image/jpeg;base64,`) ||
+		!strings.Contains(body, `<img src="data:image/png;base64,`) || !strings.Contains(body, `alt="D">EF</p>`) {
+		t.Errorf("%s", body)
+	}
+	if removed := fmt.Sprint(stored["removed"]); !strings.Contains(removed, "count:2") || !strings.Contains(removed, "what:picture") {
+		t.Errorf("%s", removed)
+	}
+	if stored["warnings"] == nil || len(stored["warnings"].([]any)) > 0 {
+		t.Errorf("%v", stored["warnings"])
+	}
+	has(t, h.see("/p/reports/weekly"), body)
 }
 
 // TestWarnings: what is stored as it came and that nobody sees as it was meant is told.
@@ -218,7 +291,23 @@ func TestWarnings(t *testing.T) {
 		"stats of no cards":    {[]any{object{"type": "stats", "cards": []any{}}}, []string{"/sections/0/cards", "is empty"}},
 		"Markdown":             {[]any{object{"type": "text", "body": "# A\n\n- b\n"}}, []string{"/sections/0/body", "write <p>"}},
 		"a text of which goes": {[]any{object{"type": "text", "body": "<script>x</script>"}}, []string{"/sections/0/body", "no text"}},
-		"no section":           {nil, []string{"/sections", "is empty"}},
+		"formats that fit": {[]any{object{"type": "table", "rows": []any{object{"p": 0.3, "m": "12.50", "b": -1, "s": []any{1, nil},
+			"d": "2026-01-31"},
+			object{"p": nil}}, "columns": []any{object{"key": "p", "label": "P", "format": "percent"}, object{"key": "m", "label": "M",
+			"format": "money"},
+			object{"key": "b", "label": "B", "format": "bar"}, object{"key": "s", "label": "S", "format": "sparkline"},
+			object{"key": "d", "label": "D", "format": "date"}}}}, nil},
+		"a cell that does not fit": {[]any{object{"type": "table", "columns": []any{object{"key": "p", "label": "P", "format": "percent"}},
+			"rows": []any{object{"p": 0.3}, object{"p": "n/a"}, object{"p": []any{}}}}},
+			[]string{"/sections/0/rows/1", `"p" of row 1 is "n/a", which is not in the format percent`, "as in 1 more rows", "0.325"}},
+		"a percentage for a share": {[]any{object{"type": "table", "columns": []any{object{"key": "p", "label": "P", "format": "percent"}},
+			"rows": []any{object{"p": 0.3}, object{"p": 32.48}}}}, []string{"/sections/0/rows/1", "is 32.48 and is shown a hundred times"}},
+		"a chart of no number": {[]any{object{"type": "bar", "labels": []any{"a"}, "series": []any{object{"name": "n", "values": []any{nil}}}}},
+			[]string{"/sections/0/series", "no number"}},
+		"progress of nothing": {[]any{object{"type": "progress", "items": []any{}}}, []string{"/sections/0/items", "is empty"}},
+		"a picture of no word": {[]any{object{"type": "text", "body": `<img src="` + dot + `">`}}, []string{"/sections/0/body",
+			`alt="what it shows"`}},
+		"no section": {nil, []string{"/sections", "is empty"}},
 	} {
 		got := told(c.sections...)
 		if c.want == nil && got != "[]" {

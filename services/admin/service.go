@@ -15,6 +15,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/markup"
+	"hub.internal/pkg/picture"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
@@ -300,7 +301,7 @@ func (s *Service) UpsertDynamicPage(ctx context.Context, in upsertPageIn) (tool.
 		return tool.Result{}, err
 	}
 	// All that is wrong is answered at once, and what is only cleaned is told in removed.
-	var c cleaner
+	c := cleaner{pictures: picture.Redrawer{Pixels: maxPixels}}
 	p := Page{Title: c.line("/title", in.Title, maxTitle), Description: c.prose("/description", in.Description),
 		CreatedBy: c.optional("/createdBy", in.CreatedBy, maxCreatedBy), Origin: origin(w.Caller), CreatedAt: w.At}
 	if !strings.ContainsFunc(p.Title, schema.Visible) {

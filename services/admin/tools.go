@@ -147,14 +147,19 @@ type sectionIn struct {
 	Cards   []json.RawMessage `json:"cards"`
 	Columns []columnIn        `json:"columns"`
 	Rows    []json.RawMessage `json:"rows"`
+	Labels  []string          `json:"labels"`
+	Series  []json.RawMessage `json:"series"`
+	Items   []json.RawMessage `json:"items"`
+	Unit    *string           `json:"unit"`
 	Caption *string           `json:"caption"`
 }
 
 // columnIn is a column of a table as agents send it.
 type columnIn struct {
-	Key   string  `json:"key"`
-	Label string  `json:"label"`
-	Align *string `json:"align"`
+	Key    string  `json:"key"`
+	Label  string  `json:"label"`
+	Align  *string `json:"align"`
+	Format *string `json:"format"`
 }
 
 // upsertPageTool declares upsert_dynamic_page.
@@ -162,20 +167,21 @@ func upsertPageTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: upsertPage, Position: 18, Category: tool.Admin, Scope: scopeWrite, Write: true, Replaces: true, MaxBody: maxPage,
 		Description: "Create or replace the page of a menu item: the last of create_menu_group, create_menu_item, upsert_dynamic_page. " +
-			"Of a section, text is HTML (headings, lists, tables, links to https and to paths of this console; styles, scripts, " +
-			"forms and pictures from elsewhere are taken out and answered as removed); stats are cards of a label and a value; a " +
-			"table shows of each row the members that its columns name, so rows may be what a search tool answered. Numbers are " +
-			"aligned and grouped, dates and web addresses recognised, a list of numbers in a cell is drawn as a line. warnings " +
-			"tell what readers will likely not see as it is meant, such as a column that is empty in all rows. The page before " +
-			"stays as a version, which an administrator can restore.",
+			"Of a section, text is HTML (headings, lists, tables, links to https and to paths of this console, data: pictures up to " +
+			"200 kB; styles, scripts, forms and other pictures are taken out and answered as removed); stats are cards of a label and a " +
+			"value; a table shows of each row the members that its columns name, so rows may be what a search tool answered; bar and line " +
+			`draw series over labels: {"type": "bar", "labels": ["May", "June"], "series": [{"name": "Sales", "values": [12, null]}], ` +
+			`"unit": "₩"}; progress draws items. Numbers are aligned and grouped, dates and web addresses recognised; a column's format ` +
+			`says more: {"key": "rate", "label": "Rate", "format": "percent"}. warnings tell what readers will likely not see as it is ` +
+			"meant, such as a column that is empty in all rows. The page before stays as a version, which an administrator can restore.",
 		Input: schema.Object(
 			schema.Required("groupSlug", schema.String("Group of the item, as list_menu_groups has both.")),
 			schema.Required("itemSlug", schema.String("Item of create_menu_item without href.")),
 			schema.Required("title", schema.String("One line.", schema.Length(1, maxTitle))),
 			schema.Optional("description", schema.String("A sentence below the heading.", schema.Length(0, maxDescription))),
 			schema.Required("sections", schema.Array("From top to bottom.", schema.Object(
-				schema.Required("type", schema.String("text has body; stats has cards; table has columns, rows and perhaps caption.",
-					schema.Enum(Text, Stats, Table))),
+				schema.Required("type", schema.String("text has body; stats cards; table columns and rows; bar and line labels and series; "+
+					"progress items.", schema.Enum(Text, Stats, Table, Bar, Line, Progress))),
 				schema.Optional("title", schema.String("", schema.Length(0, maxTitle))),
 				schema.Optional("body", schema.String("HTML.")),
 				schema.Optional("cards", schema.Array("", schema.FreeObject(
@@ -185,10 +191,19 @@ func upsertPageTool(s *Service) tool.Tool {
 					schema.Required("key", schema.String("Member of each row, or of a member: contact.email.", schema.Length(1, maxKey))),
 					schema.Required("label", schema.String("", schema.Length(1, maxLabel))),
 					schema.Optional("align", schema.String("Absent is right for numbers, else left.", schema.Enum("left", "right", "center"))),
+					schema.Optional("format", schema.String("percent: 0.325 is 32.5 %. money: ₩. bar: by the column's largest. sparkline: a list of "+
+						"numbers. date: the reader's.", schema.Enum(Percent, Money, InBar, Sparkline, Date))),
 				), schema.Items(0, maxColumns))),
 				schema.Optional("rows", schema.Array("Members that no column names are kept and not shown.",
 					schema.FreeObject(""), schema.Items(0, maxRows))),
-				schema.Optional("caption", schema.String("A line below the table.", schema.Length(0, maxCaption))),
+				schema.Optional("labels", schema.Array("What each value is of.", schema.String("", schema.Length(0, maxLabel)),
+					schema.Items(0, maxPoints))),
+				schema.Optional("series", schema.Array("", schema.FreeObject(
+					"{name, values}: a number or null for each label."), schema.Items(0, maxSeries))),
+				schema.Optional("items", schema.Array("", schema.FreeObject(
+					"{label, value, max?}: without max, value is a percentage."), schema.Items(0, maxGoals))),
+				schema.Optional("unit", schema.String("Beside the numbers of bar, line and progress.", schema.Length(0, maxUnit))),
+				schema.Optional("caption", schema.String("A line below, not of text and stats.", schema.Length(0, maxCaption))),
 			), schema.Items(0, maxSections))),
 			schema.Optional("createdBy", schema.String("Who makes it, as a label; the audit log keeps the credential.",
 				schema.Length(0, maxCreatedBy))),
@@ -203,7 +218,7 @@ func upsertPageTool(s *Service) tool.Tool {
 			{Code: fault.DB, Reason: storeAway},
 		},
 		Limits: map[string]int64{"max_sections": maxSections, "max_rows": maxRows, "max_columns": maxColumns, "max_cards": maxCards,
-			"max_cells": maxCells, "max_body_bytes": maxPage},
+			"max_cells": maxCells, "max_points": maxPoints, "max_series": maxSeries, "max_items": maxGoals, "max_body_bytes": maxPage},
 		Examples: examples(upsertPage),
 	}, s.UpsertDynamicPage)
 }

@@ -132,6 +132,41 @@ func (s *suite) weekly(t testing.TB, title string) section {
 	}
 }
 
+// everySection is a page with each kind of section, and each way to show a cell.
+func everySection() section {
+	dot := "data:image/gif;base64,R0lGODlhAgABAIAAAAAAAP///ywAAAAAAgABAAACAkQKADs="
+	var days, orders, refunds []any
+	for n := range 31 {
+		days, orders, refunds = append(days, fmt.Sprintf("2026-01-%02d", n+1)), append(orders, 400+n*n-(n%7)*60), append(refunds, 90-n*5)
+	}
+	orders[9], orders[10], orders[12] = nil, nil, nil
+	row := func(name string, rate, sold, calls, trend, at any) section {
+		return section{"name": name, "rate": rate, "sold": sold, "calls": calls, "trend": trend, "at": at}
+	}
+	column := func(key, label, format string) any { return section{"key": key, "label": label, "format": format} }
+	return section{"groupSlug": "reports", "itemSlug": "drawn", "title": "월간 보고", "sections": []any{
+		section{"type": "text", "title": "요약", "body": `<p>이번 달은 <strong>좋았습니다</strong>. <img src="` + dot + `" alt="A dot" width="20"></p>`},
+		section{"type": "stats", "cards": []any{section{"label": "매출", "value": 1234567, "unit": "원", "delta": 4}}},
+		section{"type": "bar", "title": "카테고리별 매출", "unit": "₩", "caption": "지난 30일", "labels": []any{"스킨케어", "메이크업",
+			"건강기능식품 및 다이어트 보조제 (정기배송 포함, 이름이 아주 긴 카테고리)", "없음"},
+			"series": []any{section{"name": "매출", "values": []any{12345678, 8450000, 150000, nil}}}},
+		section{"type": "bar", "title": "증감", "unit": "%", "labels": []any{"1월", "2월", "3월"}, "series": []any{
+			section{"name": "2025", "values": []any{12, -8, 0}}, section{"name": "2026", "values": []any{4.5, -2, 15}}}},
+		section{"type": "line", "title": "일별", "unit": "건", "labels": days, "series": []any{section{"name": "주문", "values": orders},
+			section{"name": "환불", "values": refunds}}},
+		section{"type": "progress", "title": "목표", "unit": "건", "caption": "오늘 기준", "items": []any{
+			section{"label": "봄 세럼 캠페인", "value": 72, "max": 100}, section{"label": "귀리 우유 시음", "value": 1500, "max": 1000},
+			section{"label": "아직 없음", "value": 0, "max": 20}}},
+		section{"type": "table", "title": "브랜드", "columns": []any{section{"key": "name", "label": "브랜드"}, column("rate", "전환율", "percent"),
+			column("sold", "매출", "money"), column("calls", "신청", "bar"), column("trend", "추이", "sparkline"), column("at", "마지막", "date")},
+			"rows": []any{row("가나다", .3248, 1234567, 320, []any{3, 5, nil, 4, 8}, "2026-01-31"),
+				row("라마바", .05, 98000, -40, []any{8, 4, 2, 1}, "2026-01-31T20:00:00Z"), row("사아자", "n/a", nil, 12, []any{4}, nil)}},
+		section{"type": "line", "title": "한 점", "labels": []any{"하나"}, "series": []any{section{"name": "값", "values": []any{7}}}},
+		section{"type": "bar", "title": "비어 있지 않음", "labels": days, "series": []any{section{"name": "주문", "values": orders},
+			section{"name": "환불", "values": refunds}}},
+	}}
+}
+
 // TestMenus goes the way of the tools, by HTTP and in the browser: group, item, page; the page replaced, restored,
 // written by many at once; menus put in order.
 func TestMenus(t *testing.T) {
@@ -282,6 +317,32 @@ func TestMenus(t *testing.T) {
 		plain.lists(".tabs a", "System", "Admin", "Plans", "📊 Reports")
 	})
 
+	t.Run("drawn", func(t *testing.T) {
+		p.in(t)
+		s.write(t, "create_menu_item", section{"groupSlug": "reports", "name": "Drawn", "slug": "drawn"})
+		stored := s.write(t, "upsert_dynamic_page", everySection())
+		if warnings, _ := json.Marshal(stored["warnings"]); strings.Count(string(warnings), `"path"`) != 1 {
+			t.Errorf("%s", warnings)
+		}
+		p.Open("/p/reports/drawn")
+		p.Inspect("drawn")
+		p.lists("#s7 tbody td:nth-child(2)", "32.5 %", "5.0 %", "n/a")
+		// The numbers of a chart, by the keyboard.
+		var open bool
+		p.Evaluate("(document.querySelector('#s3 summary').focus(), false)", &open)
+		p.Press(kb.Enter)
+		p.Evaluate("document.querySelector('#s3 details').open", &open)
+		if !open {
+			t.Error("the numbers stay hidden")
+		}
+		p.Inspect("drawn-open")
+		var decoded bool
+		p.Evaluate("document.querySelector('#s1 img').naturalWidth === 2", &decoded)
+		if !decoded {
+			t.Error("the picture is not shown")
+		}
+	})
+
 	t.Run("roles", func(t *testing.T) { s.rolesOfPages(t, ada, rev) })
 	t.Run("hostile", func(t *testing.T) { s.hostilePages(t, ada) })
 }
@@ -367,7 +428,7 @@ func (s *suite) hostilePages(t *testing.T, admin person) {
 	for n, chunk := range slices.Collect(slices.Chunk(list, 40)) {
 		slug := fmt.Sprint("h", n)
 		s.write(t, "create_menu_item", section{"groupSlug": "hostile", "name": line(100), "slug": slug, "icon": `<img src=x`})
-		var sections, rows, cards []any
+		var sections, rows, cards, labels, values, items []any
 		for _, v := range chunk {
 			sections = append(sections, section{"type": "text", "title": line(200), "body": v.text})
 			rows = append(
@@ -381,12 +442,19 @@ func (s *suite) hostilePages(t *testing.T, admin person) {
 			)
 			if text := oneLine(v.text); utf8.RuneCountInString(text) <= 200 {
 				cards = append(cards, section{"label": text, "value": text, "unit": line(50), "delta": text, "hint": text})
+				labels, values = append(labels, text), append(values, len(values))
+				items = append(items, section{"label": text, "value": 1})
 			}
 		}
 		label := line(200)
 		sections = append(
 			sections,
 			section{"type": "stats", "title": line(200), "cards": cards},
+			section{"type": "bar", "title": line(200), "labels": labels, "unit": line(50), "caption": line(200),
+				"series": []any{section{"name": line(200), "values": values}}},
+			section{"type": "line", "title": line(200), "labels": labels, "unit": line(50),
+				"series": []any{section{"name": line(200), "values": values}}},
+			section{"type": "progress", "title": line(200), "items": items, "unit": line(50)},
 			section{
 				"type":    "table",
 				"title":   line(200),

@@ -17,6 +17,7 @@
     if (isNaN(at)) return;
     t.dataset.local = "";
     const label = t.querySelector(".zone");
+    if (t.classList.contains("day")) t.textContent = local(at).slice(0, 10);
     if (!label) { // an age
       t.title = `${local(at)} ${zone(at)} (${t.title})`;
       return;

@@ -12,6 +12,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
 	"hub.internal/services/admin"
+	"hub.internal/services/admin/console/figures"
 	"hub.internal/services/admin/console/table"
 )
 
@@ -31,12 +32,14 @@ type pageView struct {
 type sectionView struct {
 	// Number is part of the addresses of its table.
 	Number int
-	// Type says which of Text, Cards and Table is there.
+	// Type says which of Text, Cards, Table, Chart and Goals is there: none for a type of a later release.
 	Type    string
 	Title   string
 	Text    template.HTML
 	Cards   []cardView
 	Table   *table.Table
+	Chart   *figures.Chart
+	Goals   []figures.Goal
 	Caption string
 	// Path is that of the page that it is on; CSV is where the table is to be had as a file, if it is.
 	Path, CSV string
@@ -127,6 +130,11 @@ func sectionOf(path string, number int, s admin.Section) sectionView {
 	case admin.Table:
 		t := table.Of(s)
 		v.Table = &t
+	case admin.Bar, admin.Line:
+		chart := figures.Of(s)
+		v.Chart = &chart
+	case admin.Progress:
+		v.Goals = figures.Goals(s)
 	}
 	return v
 }
@@ -153,7 +161,7 @@ func figure(raw json.RawMessage) string {
 		return ""
 	}
 	if raw[0] != '"' {
-		return table.Number(string(raw))
+		return figures.Number(string(raw))
 	}
 	var s string
 	_ = json.Unmarshal(raw, &s) // what is stored was read before

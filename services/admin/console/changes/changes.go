@@ -88,15 +88,39 @@ func linesOf(p admin.Page) string {
 				if c.Align != nil {
 					labels[n] += " (" + *c.Align + ")"
 				}
+				if c.Format != nil {
+					labels[n] += " (" + *c.Format + ")"
+				}
 			}
 			put(strings.Join(labels, " | "))
 			for _, raw := range s.Rows {
 				put(row(raw))
 			}
-			put(optional(s.Caption))
+		case admin.Bar, admin.Line:
+			for n, label := range s.Labels {
+				put(label+":", point(s.Series, n), optional(s.Unit))
+			}
+		case admin.Progress:
+			for _, g := range s.Items {
+				put(g.Label+":", value(g.Value), "/", value(g.Max), optional(s.Unit))
+			}
+		}
+		if s.Caption != nil {
+			put(*s.Caption)
 		}
 	}
 	return b.String()
+}
+
+// point is what the series of a chart have at a label.
+func point(series []admin.Series, n int) string {
+	parts := make([]string, 0, len(series))
+	for _, s := range series {
+		if n < len(s.Values) {
+			parts = append(parts, s.Name+" "+value(s.Values[n]))
+		}
+	}
+	return strings.Join(parts, " | ")
 }
 
 // row is a row with all its members, those that no column shows too: they are in the version.

@@ -16,6 +16,8 @@ import (
 	"hub.internal/pkg/markup"
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
+	"hub.internal/services/admin"
+	"hub.internal/services/admin/console/figures"
 )
 
 const (
@@ -32,10 +34,14 @@ type Cell struct {
 	// Whole is the text of which Text is the beginning.
 	Whole string
 	// Href makes the text a link.
-	Href   string
-	At     time.Time
+	Href string
+	At   time.Time
+	// Day tells that of At only the day is shown.
+	Day    bool
 	Series *Series
-	Parts  []Part
+	// Bar stands beside Text.
+	Bar   *web.Bar
+	Parts []Part
 	// More is how many parts are not shown.
 	More int
 
@@ -95,13 +101,42 @@ func cellOf(raw json.RawMessage, plain bool) Cell {
 	return numberCell(string(raw), plain)
 }
 
+// formatted shows a value in the format of its column; false for one that does not fit it, and for a format of a later release.
+func formatted(raw json.RawMessage, format string) (Cell, bool) {
+	if format == admin.Date {
+		day, at, ok := admin.DateOf(raw)
+		return Cell{Text: day, At: at, Day: true}, ok
+	}
+	if format == admin.Sparkline {
+		values, ok := admin.Numbers(raw)
+		if !ok {
+			return Cell{}, false
+		}
+		s := &Series{values}
+		return Cell{Series: s, number: true, value: s.Last()}, true
+	}
+	value, ok := admin.Number(raw)
+	c := Cell{number: true, value: value, Text: figures.Number(strings.Trim(string(raw), `" `))}
+	switch format {
+	case admin.Percent:
+		c.Text = figures.Percent(value)
+	case admin.Money:
+		c.Text = figures.WithUnit(c.Text, "₩")
+	case admin.InBar:
+		c.Bar = new(web.Bar) // of the column's largest, which is not known yet
+	default:
+		ok = false
+	}
+	return c, ok
+}
+
 // numberCell is a number: grouped by thousands unless it is plain, and sorted by its value.
 func numberCell(literal string, plain bool) Cell {
 	value, err := strconv.ParseFloat(literal, 64)
 	if err != nil && math.IsInf(value, 0) {
 		return Cell{Text: text.Shorten(literal, maxText)}
 	}
-	shown := Number(literal)
+	shown := figures.Number(literal)
 	if plain {
 		shown = text.Shorten(literal, maxText)
 	}
@@ -186,31 +221,6 @@ func partOf(raw json.RawMessage, plain bool) string {
 		return c.At.UTC().Format("2006-01-02 15:04") + " UTC"
 	}
 	return text.Shorten(c.Text, maxPart)
-}
-
-// Number is a JSON number, or decimal text, as people read it: 12,345.5. Of fractions six digits stay.
-func Number(literal string) string {
-	if strings.ContainsAny(literal, "eE") {
-		f, err := strconv.ParseFloat(literal, 64)
-		if size := math.Abs(f); err != nil || size >= 1e15 || size < 1e-6 && size > 0 {
-			return text.Shorten(literal, 40)
-		}
-		literal = strconv.FormatFloat(f, 'f', -1, 64)
-	}
-	whole, fraction, _ := strings.Cut(literal, ".")
-	if len(fraction) > 6 {
-		if f, err := strconv.ParseFloat(literal, 64); err == nil && math.Abs(f) < 1e9 {
-			whole, fraction, _ = strings.Cut(strconv.FormatFloat(f, 'f', 6, 64), ".")
-			fraction = strings.TrimRight(fraction, "0")
-		}
-	}
-	if len(whole) > 40 {
-		return text.Shorten(literal, 40)
-	}
-	if whole = web.Number(whole); fraction == "" {
-		return whole
-	}
-	return whole + "." + fraction
 }
 
 // numeric tells that all cells with something in them are numbers.

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"hub.internal/pkg/web"
+	"hub.internal/services/admin/console/figures"
 )
 
 const (
@@ -38,35 +41,46 @@ func seriesOf(list []json.RawMessage) *Series {
 
 // Label says in words what is drawn.
 func (s *Series) Label() string {
-	show := func(v float64) string { return Number(strconv.FormatFloat(v, 'g', -1, 64)) }
-	return fmt.Sprintf("%d values from %s to %s: first %s, last %s", len(s.values), show(slices.Min(s.values)), show(slices.Max(s.values)),
-		show(s.values[0]), show(s.Last()))
+	show := func(v float64) string { return figures.Number(strconv.FormatFloat(v, 'g', -1, 64)) }
+	low, high, _ := figures.Range(s.values)
+	first := s.values[slices.IndexFunc(s.values, func(v float64) bool { return !math.IsNaN(v) })]
+	return fmt.Sprintf("%s from %s to %s: first %s, last %s", web.Plural(len(s.values), "value", "values"), show(low), show(high), show(first),
+		show(s.Last()))
 }
 
-// Last is the newest value.
-func (s *Series) Last() float64 { return s.values[len(s.values)-1] }
+// Last is the newest value that is there.
+func (s *Series) Last() float64 { return s.values[s.last()] }
 
-// Points are the corners of the line, for a drawing of 120 by 28.
-func (s *Series) Points() string {
-	low, high := slices.Min(s.values), slices.Max(s.values)
+// last is where that stands.
+func (s *Series) last() int {
+	n := len(s.values) - 1
+	for n > 0 && math.IsNaN(s.values[n]) {
+		n--
+	}
+	return n
+}
+
+// Path is the line, for a drawing of 120 by 28.
+func (s *Series) Path() string {
 	// Of a long series evenly chosen ones are drawn, the first and the last among them.
 	n := min(len(s.values), maxPoints)
-	points := make([]string, n)
+	points := make([]figures.Point, n)
 	for i := range n {
-		v := s.values[i*(len(s.values)-1)/(n-1)]
-		y := height / 2
-		if high > low {
-			// Halves, because the difference of two numbers may be larger than any.
-			y = height - edge - (v/2-low/2)/(high/2-low/2)*(height-2*edge)
-		}
-		points[i] = fmt.Sprintf("%.1f,%.1f", edge+float64(i)/float64(n-1)*(width-2*edge), y)
+		points[i] = s.at(i * (len(s.values) - 1) / max(n-1, 1))
 	}
-	return strings.Join(points, " ")
+	return figures.Path(points)
+}
+
+// at is where a value is drawn.
+func (s *Series) at(n int) figures.Point {
+	low, high, _ := figures.Range(s.values)
+	across := figures.Share(float64(n), 0, float64(len(s.values)-1))
+	return figures.Point{X: edge + across*(width-2*edge), Y: height - edge - figures.Share(s.values[n], low, high)*(height-2*edge)}
 }
 
 // End is the last point.
 func (s *Series) End() (point struct{ X, Y string }) {
-	points := s.Points()
-	point.X, point.Y, _ = strings.Cut(points[strings.LastIndexByte(points, ' ')+1:], ",")
+	p := s.at(s.last())
+	point.X, point.Y = fmt.Sprintf("%.1f", p.X), fmt.Sprintf("%.1f", p.Y)
 	return point
 }

@@ -3,10 +3,12 @@ package table
 import (
 	"cmp"
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 
 	"hub.internal/services/admin"
+	"hub.internal/services/admin/console/figures"
 )
 
 // Table is a table as it is shown.
@@ -36,7 +38,13 @@ func Of(s admin.Section) Table {
 		_ = json.Unmarshal(raw, &row) // what is no record has no members
 		t.Rows[r] = make([]Cell, len(s.Columns))
 		for c, column := range s.Columns {
-			t.Rows[r][c] = cellOf(row.Member(column.Key), identity.MatchString(column.Key))
+			raw, fits := row.Member(column.Key), false
+			if column.Format != nil {
+				t.Rows[r][c], fits = formatted(raw, *column.Format)
+			}
+			if !fits {
+				t.Rows[r][c] = cellOf(raw, identity.MatchString(column.Key))
+			}
 		}
 	}
 	for c, column := range s.Columns {
@@ -47,16 +55,30 @@ func Of(s admin.Section) Table {
 			cells[r] = t.Rows[r][c]
 			drawn = drawn || cells[r].Series != nil
 		}
+		fillBars(cells)
 		t.Columns[c] = Column{Label: column.Label, Number: numeric(cells)}
 		align := ""
 		if column.Align != nil {
 			align = *column.Align
-		} else if t.Columns[c].Number && !drawn {
+		} else if t.Columns[c].Number && !drawn || column.Format != nil && (*column.Format == admin.Percent || *column.Format == admin.Money) {
 			align = "right"
 		}
 		t.Columns[c].Align = map[string]string{"right": "number", "center": "middle"}[align]
 	}
 	return t
+}
+
+// fillBars draws the bars of a column by its largest number.
+func fillBars(cells []Cell) {
+	largest := 0.0
+	for _, c := range cells {
+		largest = max(largest, math.Abs(c.value))
+	}
+	for _, c := range cells {
+		if c.Bar != nil {
+			*c.Bar = figures.BarOf(figures.Percent(math.Abs(c.value)/max(largest, math.SmallestNonzeroFloat64))+" of the largest", c.value, largest)
+		}
+	}
 }
 
 // Sort puts the rows in the order of a column; what is empty comes last. A column that is not there changes nothing.

@@ -9,20 +9,6 @@ import (
 	"hub.internal/services/admin"
 )
 
-func TestNumber(t *testing.T) {
-	for literal, want := range map[string]string{
-		"0": "0", "-0": "-0", "7": "7", "1234": "1,234", "-1234567": "-1,234,567", "1234.50": "1,234.50", "0.123456": "0.123456",
-		"0.1234567": "0.123457", "2.0000001": "2",
-		"1e3": "1,000", "1.5E-3": "0.0015", "1e21": "1e21", "1e-9": "1e-9", "1e999": "1e999",
-		"12345678901234567890": "12,345,678,901,234,567,890", "-9007199254740993.25": "-9,007,199,254,740,993.25",
-		strings.Repeat("9", 60): strings.Repeat("9", 39) + "…",
-	} {
-		if got := Number(literal); got != want {
-			t.Errorf("%s: %s, want %s", literal, got, want)
-		}
-	}
-}
-
 func TestCells(t *testing.T) {
 	for raw, want := range map[string]string{
 		`null`: "", ``: "", `""`: "", `"  "`: "", `[]`: "", `{}`: "", `true`: "yes", `false`: "no", `12345`: "12,345", `"12345"`: "12345",
@@ -87,11 +73,50 @@ func TestSeriesStayInTheirDrawing(t *testing.T) {
 		if err := json.Unmarshal([]byte(list), &values); err != nil {
 			t.Fatal(err)
 		}
-		for point := range strings.FieldsSeq(seriesOf(values).Points()) {
+		for point := range strings.FieldsFuncSeq(seriesOf(values).Path(), func(r rune) bool { return r == 'M' || r == 'L' }) {
 			var x, y float64
 			if _, err := fmt.Sscanf(point, "%f,%f", &x, &y); err != nil || x < edge || x > width-edge || y < edge || y > height-edge {
 				t.Errorf("%s has a point at %s: %v", list, point, err)
 			}
+		}
+	}
+}
+
+// TestFormats: what a column's format makes of a value, and that one which does not fit is shown as without it.
+func TestFormats(t *testing.T) {
+	cell := func(format, raw string) Cell {
+		column := admin.Column{Key: "a", Format: &format}
+		rows := []json.RawMessage{json.RawMessage(`{"a":` + raw + `}`), json.RawMessage(`{"a":-200}`)}
+		return Of(admin.Section{Columns: []admin.Column{column}, Rows: rows}).Rows[0][0]
+	}
+	for _, c := range []struct{ format, raw, want string }{
+		{admin.Percent, "0.3248", "32.5 %"}, {admin.Percent, `"0.5"`, "50.0 %"}, {admin.Percent, "-1.2", "-120.0 %"}, {admin.Percent, "0",
+			"0.0 %"},
+		{admin.Percent, "0.0001234", "0.012 %"}, {admin.Percent, `"n/a"`, "n/a"}, {admin.Percent, "null", ""}, {admin.Percent, "[1,2]",
+			"~2 values from 1 to 2: first 1, last 2"}, {admin.Percent, "12.345", "1,234.5 %"},
+		{admin.Money, "1234567", "₩1,234,567"}, {admin.Money, "-1200.5", "-₩1,200.5"}, {admin.Money, `"98000.00"`, "₩98,000.00"},
+		{admin.Money, "true", "yes"}, {admin.InBar, "100", "100 (50.0 % of the largest: info 500)"},
+		{admin.InBar, "-200", "-200 (100.0 % of the largest: bad 1000)"}, {admin.InBar, `"x"`, "x"}, {admin.InBar, "0",
+			"0 (0.0 % of the largest: info 0)"},
+		{admin.Sparkline, "[1]", "~1 value from 1 to 1: first 1, last 1"}, {admin.Sparkline, "[null,3,null,1,null]",
+			"~5 values from 1 to 3: first 3, last 1"}, {admin.Sparkline, "[null]", "[]"}, {admin.Sparkline, "7", "7"},
+		{admin.Date, `"2026-01-31"`, "2026-01-31"}, {admin.Date, `"2026-01-31 23:30:00"`, "2026-01-31"},
+		{admin.Date, `"2026-01-31T23:30:00+09:00"`, "day 2026-01-31T14:30:00Z"}, {admin.Date, `"2026-02-31"`, "2026-02-31"},
+		{admin.Date, "20260131", "20,260,131"}, {"of a later release", "1234", "1,234"},
+	} {
+		got := cell(c.format, c.raw)
+		text := shown(got)
+		if got.Bar != nil {
+			text += fmt.Sprintf(" (%s: %s %d)", got.Bar.Label, got.Bar.Parts[0].Kind, got.Bar.Parts[0].Count)
+		}
+		if got.Day {
+			text = "day " + got.Key()
+			if got.At.IsZero() {
+				text = got.Text
+			}
+		}
+		if text != c.want {
+			t.Errorf("%s of %s: %q, want %q", c.format, c.raw, text, c.want)
 		}
 	}
 }
@@ -107,8 +132,9 @@ func FuzzOf(f *testing.F) {
 			return
 		}
 		s := admin.Section{
-			Columns: []admin.Column{{Key: a, Label: "A"}, {Key: b, Label: "B"}},
-			Rows:    []json.RawMessage{json.RawMessage(row), json.RawMessage(`{"a":2}`), json.RawMessage(`{}`)},
+			Columns: []admin.Column{{Key: a, Label: "A"}, {Key: b, Label: "B"}, {Key: a, Label: "C", Format: new(admin.InBar)},
+				{Key: b, Label: "D", Format: new(admin.Sparkline)}, {Key: a, Label: "E", Format: new(admin.Date)}},
+			Rows: []json.RawMessage{json.RawMessage(row), json.RawMessage(`{"a":2}`), json.RawMessage(`{}`)},
 		}
 		table := Of(s)
 		for _, line := range table.Rows {
@@ -118,7 +144,7 @@ func FuzzOf(f *testing.F) {
 					t.Errorf("a link to %q", c.Href)
 				}
 				if c.Series != nil {
-					_, _ = c.Series.Points(), c.Series.End()
+					_, _ = c.Series.Path(), c.Series.End()
 				}
 				_ = shown(c)
 			}

@@ -188,8 +188,8 @@ func (s *Service) noticed(ctx context.Context, text string, empty bool) (list []
 // nil where that is not known.
 func (s *Service) nothing(ctx context.Context, c advice.Comparison) *tool.Warning {
 	if slices.ContainsFunc(c.Texts, func(text string) bool { return strings.EqualFold(text, "NULL") }) {
-		return &tool.Warning{Rule: "sql.null", Message: fmt.Sprintf("%s.%s is compared with the text 'NULL', which is a word: write %[2]s IS NULL "+
-			"for what has no value", c.Table, c.Column)}
+		return &tool.Warning{Rule: "sql.null", Message: fmt.Sprintf("%s.%s is compared with the text 'NULL', which is a word: write %[2]s IS "+
+			"NULL for what has no value", c.Table, c.Column)}
 	}
 	shape, crm := shapes(c.Table)
 	isCode := slices.Contains(shape.Codes, c.Column) && len(c.Texts) > 0

@@ -22,8 +22,8 @@ import (
 
 // copied is one of the guides of /docs, with what it takes to run it as a caller would who has copied it.
 type copied struct {
-	name, code, dir string
-	command         []string // without the file
+	name, dir string
+	command   []string // with its file
 }
 
 // programs are those of a guide; tail is put behind the code of each by the ending of its file.
@@ -105,7 +105,8 @@ verify(os.environ["HUB_WEBHOOK_SECRET"], {"webhook-id": os.environ["id"], "webho
 	"ts": `
 import { readFileSync } from "node:fs";
 const e = process.env as Record<string, string>;
-verify(e.HUB_WEBHOOK_SECRET, { "webhook-id": e.id, "webhook-timestamp": e.timestamp, "webhook-signature": e.signatures }, readFileSync("body"));
+const headers = { "webhook-id": e.id, "webhook-timestamp": e.timestamp, "webhook-signature": e.signatures };
+verify(e.HUB_WEBHOOK_SECRET, headers, readFileSync("body"));
 `,
 	"go.txt": `
 func main() {

@@ -321,7 +321,8 @@ func TestRedraw(t *testing.T) {
 		return "png", again, err
 	}
 	text := `<p><img src="` + still + `" alt=a><img src="DATA:image/webp;base64,AAAA" alt=b>` +
-		`<img src="DATA:image/webp;base64,AAAA"><img src="` + moves + `" alt=c><img src="data:image/jpg;base64,AAAA" alt=d><img src="data:image/png;base64,A" alt=e><img src="data:image/svg+xml,x" ` +
+		`<img src="DATA:image/webp;base64,AAAA"><img src="` + moves + `" alt=c>` +
+		`<img src="data:image/jpg;base64,AAAA" alt=d><img src="data:image/png;base64,A" alt=e><img src="data:image/svg+xml,x" ` +
 		`alt=f><img src="https://a.example/x.png" alt=g></p>`
 	clean, removed := p.Redraw(text, redraw)
 	if want := `<p><img src="` + pixel + `" alt="a"><img src="` + pixel + `" alt="b"><img src="` + pixel +

@@ -9,7 +9,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/tool"
-	"hub.internal/services/query/sqlguard/advice"
+	"hub.internal/services/query/sqlguard/notice"
 )
 
 // Category is a node of the product category tree.
@@ -116,7 +116,7 @@ func (c *categories) scope(ctx context.Context, id int64) (*CategoryScope, error
 }
 
 // below warns of the only category that a statement asks brands for, where brands are in those below it, too.
-func (c *categories) below(ctx context.Context, compared []advice.Comparison) (list []tool.Warning) {
+func (c *categories) below(ctx context.Context, compared []notice.Comparison) (list []tool.Warning) {
 	var texts []string
 	for _, one := range compared {
 		if one.Table == "brand" && one.Column == "category_id" {

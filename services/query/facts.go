@@ -10,7 +10,7 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query/known"
-	"hub.internal/services/query/sqlguard/advice"
+	"hub.internal/services/query/sqlguard/notice"
 )
 
 // Code is a value of a column that holds codes.
@@ -186,7 +186,7 @@ func (s *Service) noticed(ctx context.Context, text string, empty bool) (list []
 
 // nothing is why a comparison finds nothing: the word NULL as a text, a code that no row has, or a time later than the newest row;
 // nil where that is not known.
-func (s *Service) nothing(ctx context.Context, c advice.Comparison) *tool.Warning {
+func (s *Service) nothing(ctx context.Context, c notice.Comparison) *tool.Warning {
 	if slices.ContainsFunc(c.Texts, func(text string) bool { return strings.EqualFold(text, "NULL") }) {
 		return &tool.Warning{Rule: "sql.null", Message: fmt.Sprintf("%s.%s is compared with the text 'NULL', which is a word: write %[2]s IS "+
 			"NULL for what has no value", c.Table, c.Column)}

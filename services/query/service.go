@@ -21,7 +21,7 @@ import (
 	"hub.internal/services/query/keyword"
 	"hub.internal/services/query/known"
 	"hub.internal/services/query/sqlguard"
-	"hub.internal/services/query/sqlguard/advice"
+	"hub.internal/services/query/sqlguard/notice"
 )
 
 // Source is the marketplace's database. Its errors are faults: E_DB, E_DB_TIMEOUT,
@@ -47,7 +47,7 @@ type Source interface {
 	// Codes are the distinct values of a column of a CRM table that holds few, in order; at most 200.
 	Codes(ctx context.Context, table, column string) ([]string, error)
 	// Catalog is what there is of tables, columns and time zones, for messages about statements.
-	Catalog(context.Context) (*advice.Catalog, error)
+	Catalog(context.Context) (*notice.Catalog, error)
 	// Facts are what the rows of a base table say; of one with no shape, its foreign keys alone.
 	Facts(ctx context.Context, table string, shape TableShape) (TableFacts, error)
 	// Brand is a profile; nil when there is none of that id.
@@ -91,7 +91,7 @@ type Service struct {
 	statements *statements
 	codes      *known.Values[[]string]
 	facts      *known.Values[TableFacts]
-	catalog    *known.Values[*advice.Catalog]
+	catalog    *known.Values[*notice.Catalog]
 }
 
 // New returns a service. It touches no database.
@@ -106,7 +106,7 @@ func New(c Config) *Service {
 		c.Now = time.Now
 	}
 	s := &Service{Config: c, categories: newCategories(c.Source, c.Now), statements: newStatements(c),
-		codes: known.New[[]string](c.Now), facts: known.New[TableFacts](c.Now), catalog: known.New[*advice.Catalog](c.Now)}
+		codes: known.New[[]string](c.Now), facts: known.New[TableFacts](c.Now), catalog: known.New[*notice.Catalog](c.Now)}
 	s.statements.noticed = s.noticed
 	return s
 }

@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"hub.internal/services/query"
-	"hub.internal/services/query/sqlguard/advice"
 	"hub.internal/services/query/sqlguard/lexer"
+	"hub.internal/services/query/sqlguard/notice"
 )
 
 const (
@@ -134,18 +134,18 @@ const selectCatalog = `SELECT c.table_name, c.column_name, c.data_type, c.is_nul
 FROM information_schema.columns c WHERE c.table_schema = DATABASE() ORDER BY c.table_name, c.ordinal_position LIMIT ?`
 
 // Catalog implements query.Source.
-func (s *Source) Catalog(ctx context.Context) (*advice.Catalog, error) {
+func (s *Source) Catalog(ctx context.Context) (*notice.Catalog, error) {
 	upper := func(name string) string { return strings.Map(lexer.UpperASCII, name) }
-	c := &advice.Catalog{Tables: map[string]map[string]advice.Column{}}
+	c := &notice.Catalog{Tables: map[string]map[string]notice.Column{}}
 	columns, last := 0, ""
 	err := s.Query(ctx, selectCatalog, []any{maxColumns}, func(r *sql.Rows) error {
 		var table, name string
-		var column advice.Column
+		var column notice.Column
 		if err := r.Scan(&table, &name, &column.Type, &column.Nullable, &column.Key); err != nil {
 			return err
 		}
 		if last = upper(table); c.Tables[last] == nil {
-			c.Tables[last] = map[string]advice.Column{}
+			c.Tables[last] = map[string]notice.Column{}
 		}
 		c.Tables[last][upper(name)] = column
 		columns++

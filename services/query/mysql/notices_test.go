@@ -76,7 +76,7 @@ func (a *asked) warnings(t testing.TB, text string) []tool.Warning {
 
 // TestRightStatementsHaveNoWarning runs what a good analyst writes: the server has nothing to say of it either.
 func TestRightStatementsHaveNoWarning(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "sqlguard", "advice", "testdata", "right.sql"))
+	text, err := os.ReadFile(filepath.Join("..", "sqlguard", "notice", "testdata", "right.sql"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,7 @@ import (
 
 	"hub.internal/services/query/sqlguard/advice"
 	"hub.internal/services/query/sqlguard/lexer"
+	"hub.internal/services/query/sqlguard/notice"
 	"hub.internal/services/query/sqlguard/weight"
 )
 
@@ -113,23 +114,23 @@ func (s Statement) Kind() Kind { return s.kind }
 type Refusal = lexer.Refusal
 
 // A Notice says that an accepted statement may mean something else than it looks like.
-type Notice = advice.Notice
+type Notice = notice.Notice
 
 // Noticed returns what in the statement reads otherwise here than on other databases, and the texts in double quotes that
 // may have been meant as names of columns.
 func (s Statement) Noticed() (notices []Notice, quoted []string) {
-	return advice.Notices(s.text, s.kind == Select)
+	return notice.Notices(s.text, s.kind == Select)
 }
 
 // A Grouping tells of a statement that may select what its groups do not determine.
-type Grouping = advice.Grouping
+type Grouping = notice.Grouping
 
 // Grouping looks at what a SELECT selects beside its aggregates and groups.
 func (s Statement) Grouping() Grouping {
 	if s.kind != Select {
 		return Grouping{}
 	}
-	return advice.GroupingOf(s.text)
+	return notice.GroupingOf(s.text)
 }
 
 // A Kind says what a statement answers.

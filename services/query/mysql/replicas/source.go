@@ -5,7 +5,7 @@ import (
 
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql"
-	"hub.internal/services/query/sqlguard/advice"
+	"hub.internal/services/query/sqlguard/notice"
 )
 
 type none = struct{}
@@ -89,8 +89,8 @@ func (s *Set) Codes(ctx context.Context, table, column string) ([]string, error)
 }
 
 // Catalog implements query.Source.
-func (s *Set) Catalog(ctx context.Context) (*advice.Catalog, error) {
-	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) (*advice.Catalog, error) { return from.Catalog(ctx) })
+func (s *Set) Catalog(ctx context.Context) (*notice.Catalog, error) {
+	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) (*notice.Catalog, error) { return from.Catalog(ctx) })
 }
 
 // Facts implements query.Source.

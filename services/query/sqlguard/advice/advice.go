@@ -1,6 +1,5 @@
 // Package advice says what to write in place of what other databases have and MariaDB and MySQL do not: functions, types,
-// forms of other SQL dialects, and what reads otherwise here. It judges nothing: what it has to say of a statement becomes
-// part of a refusal's message, or a warning beside an answer.
+// forms of other SQL dialects. It judges nothing: what it has to say of a statement becomes part of a refusal's message.
 package advice
 
 import (
@@ -57,22 +56,12 @@ type foreignForm struct {
 func (f foreignForm) begins(t lexer.Tokens, i int) bool {
 	n := i
 	for alternatives := range strings.FieldsSeq(f.keys) {
-		if !isOneOf(t.Key(n), alternatives) {
+		if !lexer.IsOneOf(t.Key(n), alternatives) {
 			return false
 		}
 		n++
 	}
 	return f.where == nil || f.where(t, i)
-}
-
-// isOneOf reports whether a key is one of the alternatives, which | separates.
-func isOneOf(key, alternatives string) bool {
-	for a := range strings.SplitSeq(alternatives, "|") {
-		if key == a {
-			return true
-		}
-	}
-	return false
 }
 
 // insert finds what stands for a token in an advice.
@@ -185,7 +174,7 @@ func isFirst(_ lexer.Tokens, i int) bool { return i == 0 }
 
 // isQuotedTable reports whether a text stands behind i where a table belongs: not in EXTRACT, TRIM or SUBSTRING, whose FROM takes one.
 func isQuotedTable(t lexer.Tokens, i int) bool {
-	return isQuotedNumber(t, i) && (t.Key(i) == "JOIN" || selects(t, i))
+	return isQuotedNumber(t, i) && (t.Key(i) == "JOIN" || t.Selects(i))
 }
 
 // isEarlyOffset reports whether a LIMIT follows the number behind i.
@@ -193,7 +182,7 @@ func isEarlyOffset(t lexer.Tokens, i int) bool { return i > 0 && t.Key(i+2) == "
 
 // isBareInterval reports whether the unit at i has a number that is added or taken, and no INTERVAL, before it.
 func isBareInterval(t lexer.Tokens, i int) bool {
-	return i > 1 && t[i-1].Digits && isOneOf(t.Key(i-2), "+|-")
+	return i > 1 && t[i-1].Digits && lexer.IsOneOf(t.Key(i-2), "+|-")
 }
 
 // isSQLiteDate reports whether the call at i has modifiers, or 'now'.
@@ -212,7 +201,7 @@ func hasNoWindow(t lexer.Tokens, i int) bool {
 
 // isTop reports whether the TOP at i stands as SQL Server has it, before a number.
 func isTop(t lexer.Tokens, i int) bool {
-	return isOneOf(t.Key(i-1), "SELECT|DISTINCT") && i+1 < len(t) && (t[i+1].Digits || t.Key(i+1) == "(")
+	return lexer.IsOneOf(t.Key(i-1), "SELECT|DISTINCT") && i+1 < len(t) && (t[i+1].Digits || t.Key(i+1) == "(")
 }
 
 // isQuotedInterval reports whether a text of several words, such as '7 days', is behind i.
@@ -231,7 +220,7 @@ func isPluralUnit(t lexer.Tokens, i int) bool {
 // isUnnamedSubquery reports whether a query in parentheses is behind i, and no alias behind that.
 func isUnnamedSubquery(t lexer.Tokens, i int) bool {
 	behind := t[i+1].Mate + 1
-	return t.IsQuery(i+1) && (behind >= len(t) || isOneOf(t.Key(behind), "WHERE|GROUP|ORDER|LIMIT|JOIN|LEFT|INNER|ON|UNION|)|,"))
+	return t.IsQuery(i+1) && (behind >= len(t) || lexer.IsOneOf(t.Key(behind), "WHERE|GROUP|ORDER|LIMIT|JOIN|LEFT|INNER|ON|UNION|)|,"))
 }
 
 // isForeignCast reports whether the AS at i is CAST's, before a type that only other databases have.
@@ -245,7 +234,7 @@ func hasNotThreeArguments(t lexer.Tokens, i int) bool { return len(t.Arguments(i
 
 // isPlaceholder reports whether the % at i begins %s, %d or %(name)s: nothing stands before it that could be divided.
 func isPlaceholder(t lexer.Tokens, i int) bool {
-	return t[i+1].Start == t[i].End && isOneOf(t.Key(i-1), "=|<|>|(|,|LIMIT|OFFSET|LIKE|AND|OR|BETWEEN|WHERE|SELECT|IN|THEN|ELSE")
+	return t[i+1].Start == t[i].End && lexer.IsOneOf(t.Key(i-1), "=|<|>|(|,|LIMIT|OFFSET|LIKE|AND|OR|BETWEEN|WHERE|SELECT|IN|THEN|ELSE")
 }
 
 // inCast reports whether the AS at i is CAST's.

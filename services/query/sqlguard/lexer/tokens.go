@@ -206,3 +206,26 @@ func Alike(a, b string) bool {
 }
 
 func isDressed(r rune) bool { return r >= utf8.RuneSelf && unicode.Is(unicode.Latin, r) }
+
+// Selects reports whether the FROM at i is that of a SELECT, and not of a call.
+func (t Tokens) Selects(i int) bool {
+	for i--; i >= 0 && t.Key(i) != "("; i-- {
+		switch t.Key(i) {
+		case ")":
+			i = t[i].Mate
+		case "SELECT":
+			return true
+		}
+	}
+	return false
+}
+
+// IsOneOf reports whether a key is one of the alternatives, which | separates.
+func IsOneOf(key, alternatives string) bool {
+	for a := range strings.SplitSeq(alternatives, "|") {
+		if key == a {
+			return true
+		}
+	}
+	return false
+}

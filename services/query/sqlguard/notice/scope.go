@@ -1,4 +1,4 @@
-package advice
+package notice
 
 import (
 	"slices"
@@ -62,7 +62,7 @@ func (c *Catalog) read(text string) (r *reading, isSelect bool) {
 	for t.Key(first) == "(" {
 		first++
 	}
-	if !isOneOf(t.Key(first), "SELECT|WITH") {
+	if !lexer.IsOneOf(t.Key(first), "SELECT|WITH") {
 		return nil, false
 	}
 	t.MarkLists()
@@ -87,7 +87,7 @@ func (c *Catalog) read(text string) (r *reading, isSelect bool) {
 // scope is the SELECT at i; made are the names of WITH lists.
 func (r *reading) scope(i int, made map[string]bool) scope {
 	s := scope{at: i, end: i + 1}
-	for s.end < len(r.Tokens) && r.Key(s.end) != ")" && !isOneOf(r.Key(s.end), "UNION|EXCEPT|INTERSECT") {
+	for s.end < len(r.Tokens) && r.Key(s.end) != ")" && !lexer.IsOneOf(r.Key(s.end), "UNION|EXCEPT|INTERSECT") {
 		if r.Key(s.end) == "(" {
 			s.end = r.Tokens[s.end].Mate
 		}
@@ -113,7 +113,7 @@ func sources(t lexer.Tokens, in lexer.Argument, made map[string]bool) (list []so
 	begins, optional := true, false
 	for i := in.From; i < in.To; i++ {
 		switch key := t.Key(i); {
-		case isOneOf(key, ",|JOIN|STRAIGHT_JOIN"):
+		case lexer.IsOneOf(key, ",|JOIN|STRAIGHT_JOIN"):
 			side := i - 1
 			if t.Key(side) == "OUTER" {
 				side--
@@ -208,7 +208,7 @@ func (r *reading) column(i int) (c reference, known bool) {
 }
 
 func (r *reading) lookUp(i int) (c reference, known bool) {
-	if isOneOf(r.Key(i-1), ".|AS") || i > 0 && r.Tokens[i-1].Text == "@" {
+	if lexer.IsOneOf(r.Key(i-1), ".|AS") || i > 0 && r.Tokens[i-1].Text == "@" {
 		return c, false
 	}
 	alias, at := "", i
@@ -216,7 +216,7 @@ func (r *reading) lookUp(i int) (c reference, known bool) {
 		alias, at = r.Name(i), i+2
 	}
 	c.name, c.end = r.Name(at), at+1
-	if c.name == "" || isOneOf(r.Key(c.end), ".|(") {
+	if c.name == "" || lexer.IsOneOf(r.Key(c.end), ".|(") {
 		return c, false
 	}
 	for n := r.enclosing(i); n >= 0; n = r.scopes[n].parent {

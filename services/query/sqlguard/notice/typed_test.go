@@ -1,4 +1,4 @@
-package advice_test
+package notice_test
 
 import (
 	"cmp"
@@ -12,8 +12,8 @@ import (
 
 	"hub.internal/pkg/hubtest"
 	"hub.internal/services/query/sqlguard"
-	"hub.internal/services/query/sqlguard/advice"
 	"hub.internal/services/query/sqlguard/list"
+	"hub.internal/services/query/sqlguard/notice"
 )
 
 var (
@@ -23,20 +23,20 @@ var (
 )
 
 // marketplace is the catalog of the marketplace's schema, as a server would tell it.
-func marketplace(t testing.TB) *advice.Catalog {
+func marketplace(t testing.TB) *notice.Catalog {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(hubtest.Root(t), "deploy", "source", "schema.sql"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &advice.Catalog{Tables: map[string]map[string]advice.Column{}}
+	c := &notice.Catalog{Tables: map[string]map[string]notice.Column{}}
 	table := ""
 	for line := range strings.Lines(string(text)) {
 		if m := tableRE.FindStringSubmatch(line); m != nil {
 			table = strings.ToUpper(m[1])
-			c.Tables[table] = map[string]advice.Column{}
+			c.Tables[table] = map[string]notice.Column{}
 		} else if m := columnRE.FindStringSubmatch(line); m != nil {
-			c.Tables[table][strings.ToUpper(m[1])] = advice.Column{Type: strings.ToLower(m[2]), Nullable: !strings.Contains(m[3], "NOT NULL")}
+			c.Tables[table][strings.ToUpper(m[1])] = notice.Column{Type: strings.ToLower(m[2]), Nullable: !strings.Contains(m[3], "NOT NULL")}
 		} else if m := keyRE.FindStringSubmatch(line); m != nil {
 			for _, name := range strings.Split(strings.ToUpper(m[1]), ", ") {
 				column := c.Tables[table][name]

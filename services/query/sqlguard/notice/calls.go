@@ -1,4 +1,4 @@
-package advice
+package notice
 
 import (
 	"fmt"
@@ -54,9 +54,9 @@ func startsAtOne(t lexer.Tokens, i int) string {
 	}
 	second := list[1]
 	switch {
-	case isOneOf(name, "SUBSTRING|SUBSTR|MID") && second.To-second.From == 1 && t[second.From].Text == "0":
+	case lexer.IsOneOf(name, "SUBSTRING|SUBSTR|MID") && second.To-second.From == 1 && t[second.From].Text == "0":
 		return name + " counts from 1, and answers '' from 0"
-	case isOneOf(name, "LEFT|RIGHT") && len(list) == 2 && second.To-second.From == 2 && t.Key(second.From) == "-":
+	case lexer.IsOneOf(name, "LEFT|RIGHT") && len(list) == 2 && second.To-second.From == 2 && t.Key(second.From) == "-":
 		return name + " of a negative number is '': write CHAR_LENGTH(x) - n"
 	}
 	return ""
@@ -65,7 +65,7 @@ func startsAtOne(t lexer.Tokens, i int) string {
 // withoutWildcard finds LIKE of a text that has none of its wildcards.
 func withoutWildcard(t lexer.Tokens, i int) string {
 	if t.Key(i) != "LIKE" || i+1 >= len(t) || !t[i+1].Quoted || t[i+1].Text[0] != '\'' && t[i+1].Text[0] != '"' ||
-		strings.ContainsAny(t[i+1].Text, `%_\`) || isOneOf(t.Key(i-1), "SHOW|TABLES|STATUS|VARIABLES|COLUMNS|DATABASES|SCHEMAS|COLLATION") {
+		strings.ContainsAny(t[i+1].Text, `%_\`) || lexer.IsOneOf(t.Key(i-1), "SHOW|TABLES|STATUS|VARIABLES|COLUMNS|DATABASES|SCHEMAS|COLLATION") {
 		return ""
 	}
 	if t.Key(0) == "SHOW" || t.Key(i+2) == "(" || i+2 < len(t) && t[i+2].Quoted {
@@ -107,7 +107,7 @@ var months = regexp.MustCompile(`%[Hhk]:%m|%m:%s`)
 
 // formatOfDates finds a format without %, and one with months where minutes belong.
 func formatOfDates(t lexer.Tokens, i int) string {
-	if !isOneOf(t.Key(i), "DATE_FORMAT|TIME_FORMAT|STR_TO_DATE") || t.Key(i+1) != "(" {
+	if !lexer.IsOneOf(t.Key(i), "DATE_FORMAT|TIME_FORMAT|STR_TO_DATE") || t.Key(i+1) != "(" {
 		return ""
 	}
 	list := t.Arguments(i + 1)
@@ -125,7 +125,7 @@ func formatOfDates(t lexer.Tokens, i int) string {
 
 // weekOfYear finds a week without its mode.
 func weekOfYear(t lexer.Tokens, i int) string {
-	if !isOneOf(t.Key(i), "WEEK|YEARWEEK") || t.Key(i+1) != "(" || len(t.Arguments(i+1)) != 1 {
+	if !lexer.IsOneOf(t.Key(i), "WEEK|YEARWEEK") || t.Key(i+1) != "(" || len(t.Arguments(i+1)) != 1 {
 		return ""
 	}
 	return t.Key(i) + " begins weeks on Sunday, and counts the days before the first of them as week 0 or the last year's: " +

@@ -1,4 +1,4 @@
-package advice
+package notice
 
 import (
 	"fmt"
@@ -70,7 +70,7 @@ func (r *reading) lastDay(i int) (end int) {
 
 func (r *reading) today(i int) (end int) {
 	switch {
-	case !isOneOf(r.Key(i), "CURDATE|CURRENT_DATE|UTC_DATE"):
+	case !lexer.IsOneOf(r.Key(i), "CURDATE|CURRENT_DATE|UTC_DATE"):
 		return 0
 	case r.Key(i+1) == "(":
 		return r.Tokens[i+1].Mate + 1
@@ -171,10 +171,10 @@ func (r *reading) dateValue(i int) (end int, plain bool) {
 	if c, known := r.column(i); known && c.isDate() {
 		return c.end, false
 	}
-	if !isOneOf(r.Key(i), "MIN|MAX|LAG|LEAD|FIRST_VALUE|LAST_VALUE") || r.Key(i+1) != "(" {
+	if !lexer.IsOneOf(r.Key(i), "MIN|MAX|LAG|LEAD|FIRST_VALUE|LAST_VALUE") || r.Key(i+1) != "(" {
 		return 0, false
 	}
-	if c, known := r.column(i + 2); !known || !c.isDate() || !isOneOf(r.Key(c.end), ")|,") {
+	if c, known := r.column(i + 2); !known || !c.isDate() || !lexer.IsOneOf(r.Key(c.end), ")|,") {
 		return 0, false
 	}
 	end = r.Tokens[i+1].Mate + 1
@@ -186,7 +186,7 @@ func (r *reading) dateValue(i int) (end int, plain bool) {
 
 // digitsOfDates finds a column of dates in a sum: the number is made of the date's digits.
 func (r *reading) digitsOfDates(i int) string {
-	if isOneOf(r.Key(i), "SUM|AVG") && r.Key(i+1) == "(" {
+	if lexer.IsOneOf(r.Key(i), "SUM|AVG") && r.Key(i+1) == "(" {
 		inner := r.Arguments(i + 1)[0]
 		if r.Key(inner.From) == "DISTINCT" {
 			inner.From++
@@ -337,7 +337,7 @@ func (r *reading) answersAddress(n int, item lexer.Argument) bool {
 func (r *reading) isOutermost(n int) bool {
 	at := r.scopes[n].at
 	for i := range at {
-		if r.Key(i) == "(" && r.Tokens[i].Mate > at && i > 0 && !isOneOf(r.Key(i-1), "(|UNION|ALL|DISTINCT|EXCEPT|INTERSECT") {
+		if r.Key(i) == "(" && r.Tokens[i].Mate > at && i > 0 && !lexer.IsOneOf(r.Key(i-1), "(|UNION|ALL|DISTINCT|EXCEPT|INTERSECT") {
 			return false
 		}
 	}

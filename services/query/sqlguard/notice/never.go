@@ -1,4 +1,4 @@
-package advice
+package notice
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ func contradicts(t lexer.Tokens, i int) string {
 			return "BETWEEN from more to less is never true: write the smaller end first"
 		}
 	}
-	if !isOneOf(t.Key(i-1), "WHERE|AND|OR|ON|HAVING|(|WHEN") {
+	if !lexer.IsOneOf(t.Key(i-1), "WHERE|AND|OR|ON|HAVING|(|WHEN") {
 		return ""
 	}
 	one, ok := conditionAt(t, i)
@@ -57,7 +57,7 @@ func conditionAt(t lexer.Tokens, i int) (c condition, ok bool) {
 	for ; at < c.value; at++ {
 		c.op += t.Key(at)
 	}
-	if isOneOf(t.Key(c.value), "DATE|TIMESTAMP") {
+	if lexer.IsOneOf(t.Key(c.value), "DATE|TIMESTAMP") {
 		c.value++
 	}
 	c.end = c.value + 1
@@ -66,7 +66,7 @@ func conditionAt(t lexer.Tokens, i int) (c condition, ok bool) {
 
 // apart reports whether nothing is at once behind one value and before another, where order is that of the first to the second.
 func apart(order int, lower, upper string) bool {
-	if !isOneOf(lower, ">|>=|=") || !isOneOf(upper, "<|<=|=") || lower == "=" && upper == "=" {
+	if !lexer.IsOneOf(lower, ">|>=|=") || !lexer.IsOneOf(upper, "<|<=|=") || lower == "=" && upper == "=" {
 		return false
 	}
 	return order > 0 || order == 0 && (lower == ">" || upper == "<")
@@ -74,7 +74,7 @@ func apart(order int, lower, upper string) bool {
 
 // ends reports whether a condition ends before i.
 func ends(t lexer.Tokens, i int) bool {
-	return i >= len(t) || endsFrom[t.Key(i)] || isOneOf(t.Key(i), "AND|OR|THEN|,")
+	return i >= len(t) || endsFrom[t.Key(i)] || lexer.IsOneOf(t.Key(i), "AND|OR|THEN|,")
 }
 
 // differ reports whether two texts of ASCII are not equal, whatever the letters' case.
@@ -129,7 +129,7 @@ func isASCII(s string) bool {
 
 // behindTheOnlyRow finds an offset behind aggregates without GROUP BY, which answer one row.
 func behindTheOnlyRow(t lexer.Tokens, i int) string {
-	if t.Key(i) != "SELECT" || isOneOf(t.Key(i-1), "UNION|ALL|DISTINCT|EXCEPT|INTERSECT") {
+	if t.Key(i) != "SELECT" || lexer.IsOneOf(t.Key(i-1), "UNION|ALL|DISTINCT|EXCEPT|INTERSECT") {
 		return ""
 	}
 	aggregated := false

@@ -1,4 +1,4 @@
-package advice
+package notice
 
 import "hub.internal/services/query/sqlguard/lexer"
 
@@ -10,7 +10,7 @@ func joinsAll(t lexer.Tokens, i int) string {
 	if t.Key(i) == "NATURAL" && (t.Key(i+1) == "JOIN" || t.Key(i+2) == "JOIN") {
 		return "NATURAL JOIN compares all columns that two tables have by one name, such as created_at: write JOIN … USING (column)"
 	}
-	if t.Key(i) != "FROM" || !selects(t, i) || t.Find("WITH") { // what a WITH list names may have one row
+	if t.Key(i) != "FROM" || !t.Selects(i) || t.Find("WITH") { // what a WITH list names may have one row
 		return ""
 	}
 	joins, conditions := 0, 0
@@ -37,26 +37,13 @@ func joinsAll(t lexer.Tokens, i int) string {
 	return "tables are joined without a condition: each row of one with each of the other; write JOIN … ON, or CROSS JOIN where it is meant"
 }
 
-// selects reports whether the FROM at i is that of a SELECT, and not of a call.
-func selects(t lexer.Tokens, i int) bool {
-	for i--; i >= 0 && t.Key(i) != "("; i-- {
-		switch t.Key(i) {
-		case ")":
-			i = t[i].Mate
-		case "SELECT":
-			return true
-		}
-	}
-	return false
-}
-
 // joinsItself finds ON with a column alone, or with a column that is compared with itself.
 func joinsItself(t lexer.Tokens, i int) string {
 	if t.Key(i) != "ON" || t.Key(i+2) != "." || i+3 >= len(t) || t.Name(i+3) == "" {
 		return ""
 	}
 	switch next := t.Key(i + 4); {
-	case next == "" || endsFrom[next] || isOneOf(next, "JOIN|LEFT|RIGHT|INNER|CROSS|,"):
+	case next == "" || endsFrom[next] || lexer.IsOneOf(next, "JOIN|LEFT|RIGHT|INNER|CROSS|,"):
 		return "ON names a column alone, which is true wherever it is not 0: write ON a.x = b.x"
 	case next == "=" && t.Key(i+6) == "." && t.Name(i+1) == t.Name(i+5) && t.Name(i+3) == t.Name(i+7):
 		return "ON compares a column with itself, which is true for each row: write ON a.x = b.x"

@@ -1,4 +1,4 @@
-package advice
+package notice
 
 import (
 	"slices"
@@ -55,7 +55,7 @@ func clause(t lexer.Tokens, i int, word string) (from, to int) {
 			return from, j
 		case t.Key(j) == word && from == 0:
 			from = j + 1
-		case isOneOf(t.Key(j), "UNION|EXCEPT|INTERSECT"):
+		case lexer.IsOneOf(t.Key(j), "UNION|EXCEPT|INTERSECT"):
 			return 0, 0
 		}
 		to = j + 1
@@ -171,7 +171,7 @@ func outside(t lexer.Tokens, part lexer.Argument) (columns []string, aggregated 
 
 // endsValue reports whether a value ends at i.
 func endsValue(t lexer.Tokens, i int) bool {
-	return t[i].Digits || t[i].Quoted || isOneOf(t.Key(i), ")|END") || t[i].Name != "" && !nameless[t.Key(i)]
+	return t[i].Digits || t[i].Quoted || lexer.IsOneOf(t.Key(i), ")|END") || t[i].Name != "" && !nameless[t.Key(i)]
 }
 
 // words stand in an expression and name no column.

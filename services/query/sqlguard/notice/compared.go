@@ -1,9 +1,11 @@
-package advice
+package notice
 
 import (
 	"strconv"
 	"strings"
 	"time"
+
+	"hub.internal/services/query/sqlguard/lexer"
 )
 
 // A Comparison is what a SELECT asks of a column of the catalog. Names are in lower case.
@@ -39,7 +41,7 @@ func (c *Catalog) Compared(text string, now time.Time) (list []Comparison) {
 		switch {
 		case r.Key(of.end) == "BETWEEN":
 			one.Since, _ = r.moment(of.end+1, now)
-		case isOneOf(op, ">|>="):
+		case lexer.IsOneOf(op, ">|>="):
 			one.Since, _ = r.moment(behind, now)
 		case op == "=":
 			one.Since, _ = r.moment(behind, now)
@@ -82,7 +84,7 @@ func (r *reading) literal(i int) (value string, is bool) {
 func (r *reading) sinceYear(i int) []Comparison {
 	of, known := r.of(r.Arguments(i + 1)[0])
 	op, behind := r.operator(r.Tokens[i+1].Mate + 1)
-	if !known || !of.isDate() || !isOneOf(op, "=|>=") || !r.endsValueAt(behind+1) {
+	if !known || !of.isDate() || !lexer.IsOneOf(op, "=|>=") || !r.endsValueAt(behind+1) {
 		return nil
 	}
 	value, is := r.literal(behind)
@@ -109,14 +111,14 @@ func (r *reading) moment(i int, now time.Time) (at time.Time, end int) {
 		}
 		return time.Time{}, i
 	}
-	if isOneOf(r.Key(i), "DATE_SUB|DATE_ADD|SUBDATE|ADDDATE") && r.Key(i+1) == "(" {
+	if lexer.IsOneOf(r.Key(i), "DATE_SUB|DATE_ADD|SUBDATE|ADDDATE") && r.Key(i+1) == "(" {
 		list := r.Arguments(i + 1)
 		at, end = r.base(list[0].From, now)
 		if len(list) != 2 || end != list[0].To {
 			return time.Time{}, i
 		}
 		sign := 1
-		if isOneOf(r.Key(i), "DATE_SUB|SUBDATE") {
+		if lexer.IsOneOf(r.Key(i), "DATE_SUB|SUBDATE") {
 			sign = -1
 		}
 		return r.shifted(at, list[1].From, sign), r.Tokens[i+1].Mate + 1
@@ -137,7 +139,7 @@ func (r *reading) base(i int, now time.Time) (at time.Time, end int) {
 		year, month, day := now.Date()
 		return time.Date(year, month, day, 0, 0, 0, 0, time.UTC), end
 	}
-	if isOneOf(r.Key(i), "NOW|SYSDATE|CURRENT_TIMESTAMP|UTC_TIMESTAMP|LOCALTIMESTAMP") && dateEnd(r.Tokens, i) > 0 {
+	if lexer.IsOneOf(r.Key(i), "NOW|SYSDATE|CURRENT_TIMESTAMP|UTC_TIMESTAMP|LOCALTIMESTAMP") && dateEnd(r.Tokens, i) > 0 {
 		return now, dateEnd(r.Tokens, i)
 	}
 	return time.Time{}, i

@@ -1,4 +1,7 @@
-package advice
+// Package notice finds what in an accepted statement runs and answers something else than was likely asked: from its text alone, and
+// from the types of columns that a source's catalog has. It judges nothing: what it finds is a warning beside an answer. None may
+// speak without cause.
+package notice
 
 import (
 	"slices"
@@ -93,7 +96,7 @@ func concatenates(t lexer.Tokens, i int) bool {
 }
 
 func compares(t lexer.Tokens, i int) bool {
-	return isOneOf(t.Key(i), "=|<|>|!|IS|IN|LIKE|NOT|BETWEEN|REGEXP|RLIKE")
+	return lexer.IsOneOf(t.Key(i), "=|<|>|!|IS|IN|LIKE|NOT|BETWEEN|REGEXP|RLIKE")
 }
 
 // aliased reports whether the text at i is an alias: it stands behind AS, a name, a parenthesis or a literal.

@@ -1,4 +1,4 @@
-package advice
+package notice
 
 import (
 	"fmt"
@@ -25,10 +25,10 @@ type fan struct {
 
 // repeated finds an aggregate of rows that a join has repeated.
 func (r *reading) repeated(i int) string {
-	if !isOneOf(r.Key(i), "SUM|AVG|COUNT") || r.Key(i+1) != "(" || r.Key(i+2) == "DISTINCT" || r.Key(r.Tokens[i+1].Mate+1) == "OVER" {
+	if !lexer.IsOneOf(r.Key(i), "SUM|AVG|COUNT") || r.Key(i+1) != "(" || r.Key(i+2) == "DISTINCT" || r.Key(r.Tokens[i+1].Mate+1) == "OVER" {
 		return ""
 	}
-	n, all := r.enclosing(i), i+3 < len(r.Tokens) && isOneOf(r.Tokens[i+2].Text, "*|1") && r.Key(i+3) == ")"
+	n, all := r.enclosing(i), i+3 < len(r.Tokens) && lexer.IsOneOf(r.Tokens[i+2].Text, "*|1") && r.Key(i+3) == ")"
 	c, known := r.of(r.Arguments(i + 1)[0])
 	if n < 0 || !all && (!known || c.scope != n) || r.Key(i) != "COUNT" && !isNumber(c.Type) {
 		return ""
@@ -62,7 +62,7 @@ func (r *reading) repeated(i int) string {
 
 // isNumber reports whether a type is of numbers.
 func isNumber(kind string) bool {
-	return strings.HasSuffix(kind, "int") || isOneOf(kind, "decimal|double|float")
+	return strings.HasSuffix(kind, "int") || lexer.IsOneOf(kind, "decimal|double|float")
 }
 
 // use is where a scope names a table's columns.
@@ -141,7 +141,7 @@ func (r *reading) usesIn(n int) uses {
 		key, next := r.Key(i), r.Key(i+1)
 		switch {
 		case i < s.tables.From:
-		case key == "(" && r.IsQuery(i), isOneOf(key, "OR|XOR|CASE|NATURAL"), key == "NOT" && next == "(":
+		case key == "(" && r.IsQuery(i), lexer.IsOneOf(key, "OR|XOR|CASE|NATURAL"), key == "NOT" && next == "(":
 			return nil
 		case key == "USING" && next == "(" && i < s.tables.To:
 			r.using(all, n, i)

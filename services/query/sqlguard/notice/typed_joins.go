@@ -1,9 +1,11 @@
-package advice
+package notice
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"hub.internal/services/query/sqlguard/lexer"
 )
 
 // dropsOuter finds a condition in a scope's WHERE that no row meets which an outer join has kept: it asks for a value of the table
@@ -17,7 +19,7 @@ func (r *reading) dropsOuter(n int) string {
 	said := ""
 	for i := s.where.From; i < s.where.To; i++ {
 		switch key := r.Key(i); {
-		case isOneOf(key, "OR|XOR|CASE") || key == "|" && r.Key(i+1) == "|":
+		case lexer.IsOneOf(key, "OR|XOR|CASE") || key == "|" && r.Key(i+1) == "|":
 			return ""
 		case key == "IS" && r.Key(i+1) == "NOT": // whoever writes IS NOT NULL means it
 			return ""
@@ -56,7 +58,7 @@ func (r *reading) rejects(n, i int) string {
 	if next == "NOT" {
 		next = r.Key(end + 1)
 	}
-	if op == "" && !isOneOf(next, "LIKE|IN|BETWEEN|REGEXP|RLIKE") {
+	if op == "" && !lexer.IsOneOf(next, "LIKE|IN|BETWEEN|REGEXP|RLIKE") {
 		return ""
 	}
 	name := r.Tokens[end-1].Text

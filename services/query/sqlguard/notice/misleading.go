@@ -1,4 +1,4 @@
-package advice
+package notice
 
 import (
 	"fmt"
@@ -149,7 +149,7 @@ func compared(t lexer.Tokens, from, to int) bool {
 // comparison is behind the operator at i, if that compares.
 func comparison(t lexer.Tokens, i int) (end int, is bool) {
 	key := t.Key(i)
-	for end = i; isOneOf(t.Key(end), "=|<|>|!") && (end == i || t[end].Start == t[end-1].End); end++ {
+	for end = i; lexer.IsOneOf(t.Key(end), "=|<|>|!") && (end == i || t[end].Start == t[end-1].End); end++ {
 	}
 	var written strings.Builder
 	for j := i; j < end; j++ {
@@ -164,7 +164,7 @@ func comparison(t lexer.Tokens, i int) (end int, is bool) {
 
 // chained finds a < b < c, which compares 0 or 1 with c.
 func chained(t lexer.Tokens, i int) string {
-	if isOneOf(t.Key(i-1), "=|<|>|!|-") {
+	if lexer.IsOneOf(t.Key(i-1), "=|<|>|!|-") {
 		return ""
 	}
 	next, is := comparison(t, i)
@@ -200,7 +200,7 @@ func operand(t lexer.Tokens, i int) int {
 		default:
 			return 0
 		}
-		if !isOneOf(t.Key(i), "+|-|*|/|%|DIV|MOD") {
+		if !lexer.IsOneOf(t.Key(i), "+|-|*|/|%|DIV|MOD") {
 			return i
 		}
 		i++
@@ -209,10 +209,10 @@ func operand(t lexer.Tokens, i int) int {
 
 // ordersByText finds a text behind ORDER BY or GROUP BY.
 func ordersByText(t lexer.Tokens, i int) string {
-	if t.Key(i) != "BY" || i+1 >= len(t) || !t[i+1].Quoted || t[i+1].Text[0] != '\'' || !isOneOf(t.Key(i-1), "ORDER|GROUP|PARTITION") {
+	if t.Key(i) != "BY" || i+1 >= len(t) || !t[i+1].Quoted || t[i+1].Text[0] != '\'' || !lexer.IsOneOf(t.Key(i-1), "ORDER|GROUP|PARTITION") {
 		return ""
 	}
-	if next := t.Key(i + 2); next != "" && !endsFrom[next] && !isOneOf(next, ",|ASC|DESC|SEPARATOR|ROWS|RANGE") {
+	if next := t.Key(i + 2); next != "" && !endsFrom[next] && !lexer.IsOneOf(next, ",|ASC|DESC|SEPARATOR|ROWS|RANGE") {
 		return "" // it begins an expression
 	}
 	return t.Key(i-1) + " BY of a text is the same for all rows: write a column without quotes, or in `backquotes`"

@@ -10,6 +10,9 @@ import (
 	"hub.internal/services/query/sqlguard/lexer"
 )
 
+// mostBeside is how many conditions behind one are held against it: a statement may have a thousand.
+const mostBeside = 20
+
 // contradicts finds conditions side by side that nothing meets: other values of one column, and an upper end below the lower.
 func contradicts(t lexer.Tokens, i int) string {
 	if t.Key(i) == "BETWEEN" && t.Key(i+2) == "AND" && i+3 < len(t) && ends(t, i+4) {
@@ -21,7 +24,7 @@ func contradicts(t lexer.Tokens, i int) string {
 		return ""
 	}
 	one, ok := conditionAt(t, i)
-	for next := one; ok && t.Key(next.end) == "AND"; {
+	for next, beside := one, 0; ok && t.Key(next.end) == "AND" && beside < mostBeside; beside++ {
 		if next, ok = conditionAt(t, next.end+1); !ok || next.column != one.column {
 			continue
 		}

@@ -91,6 +91,7 @@ fuzz: ## Fuzz the parsers, and what the SQL guard accepts on a server, a minute 
 	go test -run '^$$' -fuzz FuzzAValue -fuzztime 1m ./services/gateway/v1
 	go test -run '^$$' -fuzz FuzzMake -fuzztime 1m -fuzzminimizetime 20x ./services/client/input
 	go test -run '^$$' -fuzz FuzzAnswer -fuzztime 1m -fuzzminimizetime 20x ./services/client/output
+	go test -run '^$$' -fuzz FuzzAnswer -fuzztime 1m -fuzzminimizetime 20x ./pkg/remote/direct
 	go test -run '^$$' -fuzz FuzzRows -fuzztime 1m ./services/review-control/suppression
 	go test -run '^$$' -fuzz FuzzRead -fuzztime 1m -fuzzminimizetime 20x ./services/review-control/body
 	go test -run '^$$' -fuzz FuzzOf -fuzztime 1m ./services/admin/console/table

@@ -163,7 +163,8 @@ func (s *Service) noticed(ctx context.Context, text string, empty bool) (list []
 	for _, n := range catalog.Notices(text) {
 		list = append(list, tool.Warning{Rule: n.Rule, Message: n.Message})
 	}
-	ofCategory := strings.Contains(strings.ToLower(text), "category_id") && !strings.Contains(strings.ToLower(text), "parent_id")
+	lower := strings.ToLower(text)
+	ofCategory := strings.Contains(lower, "category_id") && !strings.Contains(lower, "parent_id")
 	if !empty && !ofCategory {
 		return list
 	}
@@ -187,7 +188,7 @@ func (s *Service) noticed(ctx context.Context, text string, empty bool) (list []
 // nothing is why a comparison finds nothing: the word NULL as a text, a code that no row has, or a time later than the newest row;
 // nil where that is not known.
 func (s *Service) nothing(ctx context.Context, c notice.Comparison) *tool.Warning {
-	if slices.ContainsFunc(c.Texts, func(text string) bool { return strings.EqualFold(text, "NULL") }) {
+	if c.Nullable && slices.ContainsFunc(c.Texts, func(text string) bool { return strings.EqualFold(text, "NULL") }) {
 		return &tool.Warning{Rule: "sql.null", Message: fmt.Sprintf("%s.%s is compared with the text 'NULL', which is a word: write %[2]s IS "+
 			"NULL for what has no value", c.Table, c.Column)}
 	}

@@ -11,6 +11,8 @@ import (
 // A Comparison is what a SELECT asks of a column of the catalog. Names are in lower case.
 type Comparison struct {
 	Table, Column string
+	// Nullable says that the column may hold NULL.
+	Nullable bool
 	// Texts are what the column is to equal one of; none where it is asked for something else.
 	Texts []string
 	// Since is the time from which on it is to be, without a zone; zero where it is asked for something else.
@@ -36,7 +38,7 @@ func (c *Catalog) Compared(text string, now time.Time) (list []Comparison) {
 		if !known {
 			continue
 		}
-		one := Comparison{Table: strings.ToLower(of.table), Column: strings.ToLower(of.name)}
+		one := Comparison{Table: strings.ToLower(of.table), Column: strings.ToLower(of.name), Nullable: of.Nullable}
 		op, behind := r.operator(of.end)
 		switch {
 		case r.Key(of.end) == "BETWEEN":

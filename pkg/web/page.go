@@ -35,6 +35,8 @@ type Page struct {
 	Status int
 	// FormActions are origins beside ours that forms of the page may end at, also by a redirect.
 	FormActions []string
+	// Search stands in the field of the header, on the page of what was searched for.
+	Search string
 	// Keys are shortcuts of the page, for the help that `?` opens.
 	Keys []Key
 	// Data is the page's own.

@@ -20,10 +20,10 @@ const (
 	scopeWrite = "admin:write"
 )
 
-// Manifest is what admin owns, with its part of the console.
-func Manifest(console ...tool.Route) tool.Manifest {
+// Manifest is what admin owns, with its part of the console and what the gateway asks of that.
+func Manifest(operations []hop.Operation, console ...tool.Route) tool.Manifest {
 	s := New(Config{})
-	return hop.Manifest("admin", Tools(s), Operations(s), console...)
+	return hop.Manifest("admin", Tools(s), append(Operations(s), operations...), console...)
 }
 
 // Tools declares what agents can ask of admin.

@@ -18,7 +18,14 @@ func operatorRefund(t *testing.T, x *shop) {
 	x.control(t, "deposit", `{"orderId":"`+o.Code+`","amount":1000000}`)
 	x.becomes(t, o.Code, "PAID")
 	path := "/admin/orders/" + o.Code
-	p := x.signedIn(t, x.owner, path)
+	p := x.signedIn(t, x.owner, "/admin")
+	p.Press("/")
+	p.Field("Search everything").Fill(o.Code)
+	p.Press(kb.Enter)
+	p.Sees("Spring campaign")
+	if p.Path() != path {
+		t.Errorf("the code of an order leads to %s", p.Path())
+	}
 	p.Inspect("order")
 	for i, window := range []struct {
 		width         int64

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"hub.internal/pkg/caller"
@@ -124,6 +125,8 @@ type ReviewStore interface {
 	Ahead(ctx context.Context, limit int) (map[ID]Status, error)
 	// Flagged sums up what a reviewer should look at among the undecided mails of drafts; those without are absent.
 	Flagged(ctx context.Context, ids []ID) (map[ID]Flagged, error)
+	// MailsTo returns the mails whose address begins with a text, in whatever case: by address, those of the newest draft first.
+	MailsTo(ctx context.Context, begin string, limit int) ([]AddressedMail, error)
 	// See keeps that a reviewer has a draft open, unless that was kept after since; it forgets who was seen before old.
 	See(ctx context.Context, id ID, by Reviewer, at, since, old time.Time) error
 	// Present returns the names of the others who were seen at the drafts after a moment.
@@ -203,6 +206,18 @@ func (s *Service) own(ctx context.Context, r Reviewer) ([]Maker, error) {
 	makers, err := s.c.Store.OpenMakers(ctx)
 	own := slices.DeleteFunc(makers, func(m Maker) bool { return !m.Is(r) })
 	return own[:min(len(own), maxMakers)], err
+}
+
+// AddressedMail is a target with the draft that it is of.
+type AddressedMail struct {
+	Draft ID
+	Target
+}
+
+// MailsTo returns the mails of all reviews whose address begins with a text, whatever became of them: by address, those of the newest
+// draft first; at most limit.
+func (s *Service) MailsTo(ctx context.Context, begin string, limit int) ([]AddressedMail, error) {
+	return s.c.Store.MailsTo(ctx, strings.ToLower(text.Storable(begin)), limit)
 }
 
 // nameKeys says what keys are called. Without auth their ids have to do.

@@ -86,14 +86,22 @@
     button.addEventListener("click", () => help?.showModal());
   });
 
+  // The field of the header; where there is none, or no room for it, the first one of the page.
+  const seek = () => [...document.querySelectorAll("input[type=search]")].find(shown);
   document.addEventListener("keydown", (e) => {
+    // Not a single key: it works in fields, and where those are switched off.
+    if (e.key.toLowerCase() === "k" && (e.ctrlKey || e.metaKey) && !e.shiftKey && !e.altKey && !help?.open && seek()) {
+      e.preventDefault();
+      seek().select();
+      return;
+    }
     if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || e.isComposing) return;
     // Whoever leaves a field by Escape can use the keys again.
     if (typing(e.target) && e.key === "Escape") return e.target.blur();
     if (typing(e.target) || help?.open) return;
     if (switchedOff() && e.key !== "?") return;
     if (e.key === "?") help?.showModal();
-    else if (e.key === "/") document.querySelector("input[type=search]")?.focus();
+    else if (e.key === "/") seek()?.select();
     else if ((e.key === "j" || e.key === "k") && items().length) step(e.key === "j" ? 1 : -1);
     else {
       // Any other key presses the button that names it: the current item's, or one of no item.

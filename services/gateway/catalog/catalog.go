@@ -57,6 +57,8 @@ type version struct {
 	routes map[string][]*Entry
 	// console are the parts of the console, the longest prefix first: the first that fits a path has it.
 	console []*ConsoleRoute
+	// finders are the services that are asked for what people look for in the console.
+	finders []string
 	description
 	// rendered is what was made of the tools for callers, by its name and the scopes held (ForScopes): there are as many as
 	// combinations of scopes in use.
@@ -142,6 +144,9 @@ func merge(owners map[string]*owner) (*version, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(owners)) {
 		o := owners[name]
+		if o.finds {
+			all.finders = append(all.finders, name)
+		}
 		for _, e := range o.tools {
 			if err := claim("tool "+e.Spec.Name, name); err != nil {
 				return nil, err

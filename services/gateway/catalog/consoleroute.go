@@ -55,5 +55,8 @@ func (c *Catalog) ConsoleRoute(p string) *ConsoleRoute {
 	return nil
 }
 
+// Finders are the services that know things which people look for in the console, by name.
+func (c *Catalog) Finders() []string { return c.current.Load().finders }
+
 // ConsoleRoutes are all parts of the console, the longest prefix first.
 func (c *Catalog) ConsoleRoutes() []*ConsoleRoute { return c.current.Load().console }

@@ -12,6 +12,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
+	"hub.internal/pkg/web"
 )
 
 const (
@@ -58,6 +59,8 @@ type owner struct {
 	sum           [sha256.Size]byte // of the manifest
 	tools, routes []*Entry
 	console       []*ConsoleRoute
+	// finds tells that it is asked for what people look for in the console.
+	finds bool
 }
 
 // compile reads and judges the manifest of a service.
@@ -100,6 +103,7 @@ func compile(name string, b []byte) (*owner, error) {
 		}
 		o.console = append(o.console, &ConsoleRoute{r, name})
 	}
+	o.finds = slices.ContainsFunc(m.Operations, func(s tool.OperationSpec) bool { return s.Path == web.FindPath })
 	return o, nil
 }
 

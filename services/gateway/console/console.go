@@ -43,8 +43,8 @@ type Console struct {
 	// Edge makes a Call of each request, has the limits, and knows the services.
 	Edge     *edge.Gateway
 	Sessions *SessionCache
-	// Pages renders the gateway's own error pages.
-	Pages *web.Site
+	// Pages renders the gateway's own error pages and the API reference, found the page of a search.
+	Pages, found *web.Site
 	// PlainCookies is set where the console is used over plain HTTP.
 	PlainCookies bool
 	// Menus are further tabs of the navigation; may be nil.
@@ -75,7 +75,11 @@ func New(o Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Console{Edge: o.Edge, Sessions: NewSessionCache(AskAuthForSession(o.Auth), time.Now), Pages: pages,
+	found, err := o.Site(web.Options{Files: files, Folder: "console"})
+	if err != nil {
+		return nil, err
+	}
+	c := &Console{Edge: o.Edge, Sessions: NewSessionCache(AskAuthForSession(o.Auth), time.Now), Pages: pages, found: found,
 		Menus: o.Menus, PlainCookies: o.PlainCookies, Visitors: NewVisitors(AskAuthForBrowser(o.Auth), time.Now)}
 	if o.PublicURL != "" {
 		if err := c.Protection.AddTrustedOrigin(strings.TrimRight(o.PublicURL, "/")); err != nil {
@@ -118,7 +122,10 @@ func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.route = k.Edge.Catalog.ConsoleRoute(r.URL.Path)
 	}
 	switch {
-	case r.URL.Path == "/" && (v.html() || signedIn == nil) && ours && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+	case (r.URL.Path == "/" || r.URL.Path == searchPath) && (v.html() || signedIn == nil) && ours && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+	case v.route == nil && web.Below(r.URL.Path, "/assets/gateway/console"):
+		k.found.Assets().ServeHTTP(w, r)
+		return
 	case v.route == nil && web.Below(r.URL.Path, "/assets/gateway"):
 		k.Pages.Assets().ServeHTTP(w, r)
 		return
@@ -199,6 +206,9 @@ func (k *Console) visit(ctx context.Context, v *visit) error {
 		v.secret = "" // the same for everybody
 	} else if v.session, err = k.session(ctx, v); err != nil && (v.route == nil || !v.route.Public) {
 		return err
+	}
+	if v.route == nil && v.r.URL.Path == searchPath {
+		return k.search(ctx, v)
 	}
 	if v.route == nil {
 		return k.home(v)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestContracts(t *testing.T) {
-	for _, owner := range []string{"auth", "admin"} {
+	for _, owner := range []string{"auth", "admin", "payments", "review-control"} {
 		contract.Clients(t, caller.Gateway, owner, console.Contracts(owner)...)
 	}
 }

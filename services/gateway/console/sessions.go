@@ -89,7 +89,9 @@ func AskAuthForSession(auth *remote.Client) func(context.Context, string) (Sessi
 // Contracts are what the console takes for granted of a neighbour, auth or admin.
 func Contracts(owner string) []remote.Contract {
 	return map[string][]remote.Contract{
-		"auth":  {resolveSession.Contract(), knownBrowser.Contract()},
-		"admin": {readMenus.Contract()},
+		"auth":           {resolveSession.Contract(), knownBrowser.Contract(), askFinder.Contract()},
+		"admin":          {readMenus.Contract(), askFinder.Contract()},
+		"payments":       {askFinder.Contract()},
+		"review-control": {askFinder.Contract()},
 	}[owner]
 }

@@ -6,6 +6,7 @@
 package console
 
 import (
+	"context"
 	"embed"
 	"log/slog"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	"hub.internal/services/payments"
@@ -68,6 +70,13 @@ func Routes() []tool.Route {
 	return web.Routes("payments", append(orders.Routes(),
 		tool.Route{Prefix: credentialsPath, Role: admin, Tab: "Admin", Title: "Payment credentials", Position: 45},
 	)...)
+}
+
+// Operations declares what the gateway asks of the console beside its pages.
+func Operations(c *Console) []hop.Operation {
+	return []hop.Operation{web.FindOperation(func(ctx context.Context, u web.User, text string) (web.FindResponse, error) {
+		return c.orders.Find(ctx, u, text)
+	})}
 }
 
 // Routes implements service.Console.

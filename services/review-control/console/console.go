@@ -12,6 +12,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
@@ -55,6 +56,9 @@ func Routes() []tool.Route {
 	return web.Routes("review-control", append([]tool.Route{
 		{Prefix: "/drafts", Role: reviewer, Tab: "System", Title: "Drafts", Position: 10}}, suppressions.Routes()...)...)
 }
+
+// Operations declares what the gateway asks of the console beside its pages.
+func Operations(c *Console) []hop.Operation { return []hop.Operation{web.FindOperation(c.find)} }
 
 // Routes implements service.Console.
 func (c *Console) Routes() []tool.Route { return Routes() }

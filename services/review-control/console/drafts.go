@@ -124,7 +124,7 @@ func (c *Console) drafts(w http.ResponseWriter, r *http.Request, by reviewcontro
 		Title: "Drafts", Lead: "Mails that agents have prepared. Nothing is sent before a person has approved it.", Data: p,
 		Keys: []web.Key{
 			{Press: "j", Does: "Next draft"}, {Press: "k", Does: "Draft before"}, {Press: "o", Does: "Open the draft"},
-			{Press: "n", Does: "Next page"}, {Press: "/", Does: "Search"},
+			{Press: "n", Does: "Next page"},
 		},
 	})
 }

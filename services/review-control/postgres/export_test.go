@@ -7,6 +7,7 @@ const (
 	OneReview                = oneReview
 	ManyReviews              = manyReviews
 	OneTarget                = oneTarget
+	MailsTo                  = mailsTo
 	LockTargets              = lockTargets
 	ListSuppressions         = listSuppressions
 	ListSuppressionsOfDomain = listSuppressionsOfDomain

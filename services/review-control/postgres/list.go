@@ -3,9 +3,11 @@ package postgres
 import (
 	"context"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 
+	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/text"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/triage"
@@ -18,6 +20,11 @@ const (
 		WHERE synced < version AND status <> 'draft' ORDER BY draft_id DESC LIMIT $1`
 	flagged = `SELECT draft_id, count(*), bit_or(flags) FROM review_control.targets
 		WHERE draft_id = ANY ($1) AND flags <> 0 AND choice = 'pending' GROUP BY draft_id`
+
+	// The index has addresses in the order of their bytes, so that a beginning is a range of it.
+	mailsTo = `SELECT draft_id, ` + targetColumns + ` FROM review_control.targets
+		WHERE lower(to_email) COLLATE "C" >= $1 AND lower(to_email) COLLATE "C" < $2
+		ORDER BY lower(to_email) COLLATE "C", draft_id DESC, position LIMIT $3`
 
 	presentAt = `SELECT draft_id, name, email FROM review_control.presence
 		WHERE draft_id = ANY ($1) AND seen_at > $2 AND email <> $3 ORDER BY draft_id, name, email`
@@ -60,6 +67,22 @@ func (s *Store) Flagged(ctx context.Context, ids []reviewcontrol.ID) (map[review
 		return id, err
 	}, flagged, drafts(ids))
 	return sums, err
+}
+
+// MailsTo returns the mails whose address begins with a text in small letters.
+func (s *Store) MailsTo(ctx context.Context, begin string, limit int) ([]reviewcontrol.AddressedMail, error) {
+	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[mailRow], mailsTo, begin, begin+string(utf8.MaxRune), limit)
+	mails := make([]reviewcontrol.AddressedMail, len(rows))
+	for i, row := range rows {
+		mails[i] = reviewcontrol.AddressedMail{Draft: row.DraftID, Target: row.target()}
+	}
+	return mails, explain(err)
+}
+
+// mailRow is a row of targetColumns with the draft.
+type mailRow struct {
+	targetRow
+	DraftID reviewcontrol.ID
 }
 
 // drafts are ids as the driver takes them.

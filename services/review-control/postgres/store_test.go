@@ -222,6 +222,7 @@ func TestPlans(t *testing.T) {
 		"auto": {
 			"a review": {postgres.OneReview, []any{77}}, "reviews": {postgres.ManyReviews, []any{[]int64{1, 70, 999}}},
 			"a target": {postgres.OneTarget, []any{2, 5000}}, "locked targets": {postgres.LockTargets, []any{2, []int64{5000, 7}}},
+			"mails to an address":           {postgres.MailsTo, []any{"a@b", "a@b\U0010FFFF", 51}},
 			"targets":                       targets(reviewcontrol.TargetFilter{After: 9000}),
 			"pending":                       targets(reviewcontrol.TargetFilter{Choice: reviewcontrol.Pending, After: 100}),
 			"failed":                        targets(reviewcontrol.TargetFilter{State: reviewcontrol.Failed, After: 100}),

@@ -34,7 +34,7 @@ var program = service.Program[settings]{Name: "admin", Short: "The service that 
 
 // manifest is what the service tells the gateway; it opens nothing.
 func manifest() tool.Manifest {
-	return admin.Manifest(append(console.Routes(), overview.Routes()...)...)
+	return admin.Manifest(overview.Operations(nil), append(console.Routes(), overview.Routes()...)...)
 }
 
 func main() { os.Exit(program.Main()) }
@@ -73,6 +73,7 @@ func watch(h *service.Host, s settings, owners auditlog.Owners) error {
 		return err
 	}
 	h.Pages(pages)
+	h.Operations(overview.Operations(pages)...)
 	h.Work(jobs.Runner(log, h.Logger()))
 	h.Go("gauges", log.Watch(owners).Sample(h.Logger()).Run)
 	return nil

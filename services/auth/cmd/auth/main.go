@@ -30,7 +30,7 @@ var program = service.Program[settings]{Name: "auth",
 // manifest is what the service tells the gateway; it opens nothing.
 func manifest() tool.Manifest {
 	pages := slices.Concat(console.Routes(), connect.Routes())
-	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), operations(nil, nil, nil, nil), pages...).WithRoutes(auth.Routes(nil)...)
+	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), append(operations(nil, nil, nil, nil), console.Operations(nil)...), pages...).WithRoutes(auth.Routes(nil)...)
 }
 
 // operations are what neighbours can ask for.
@@ -124,6 +124,7 @@ func (s settings) pages(h *service.Host, c console.Config, linked *links.Service
 		return err
 	}
 	h.Pages(own)
+	h.Operations(console.Operations(own)...)
 	h.Pages(consent)
 	return nil
 }

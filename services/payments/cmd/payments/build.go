@@ -40,6 +40,7 @@ func build(h *service.Host, s settings) error {
 	h.Tools(credentials.Tools(safe)...)
 	h.Routes(api.Routes(svc)...)
 	h.Pages(pages)
+	h.Operations(console.Operations(pages)...)
 	h.Work(jobs.Runner(svc, store, time.Now))
 	return nil
 }

@@ -32,7 +32,7 @@ var program = service.Program[settings]{Name: "review-control", Short: "The serv
 // manifest is what review-control tells the gateway. It is made without a store, so that `review-control manifest` needs none.
 func manifest() tool.Manifest {
 	return hop.Manifest("review-control", queue.Tools(queue.New(reviewcontrol.New(reviewcontrol.Config{}), nil)),
-		backlog.Operations(nil), console.Routes()...)
+		append(backlog.Operations(nil), console.Operations(nil)...), console.Routes()...)
 }
 
 func main() { os.Exit(program.Main()) }
@@ -66,6 +66,7 @@ func build(h *service.Host, s settings) error {
 	h.Tools(queue.Tools(q)...)
 	h.Operations(backlog.Operations(store)...)
 	h.Pages(pages)
+	h.Operations(console.Operations(pages)...)
 	h.Work(jobs.Runner(svc, q, list, store, s.Workers))
 	return nil
 }

@@ -1,0 +1,114 @@
+package console
+
+import (
+	"context"
+	"embed"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"hub.internal/pkg/caller"
+	"hub.internal/pkg/remote"
+	"hub.internal/pkg/text"
+	"hub.internal/pkg/web"
+)
+
+//go:embed pages/*.html assets
+var files embed.FS
+
+const (
+	// searchPath is where the field of the header leads.
+	searchPath = "/search"
+	// maxSearch is how much of what was typed counts, in characters.
+	maxSearch = 200
+	// findPatience is how long a search waits for a service; the page goes on without one that takes longer.
+	findPatience = time.Second
+	// maxHits bounds what one service may say.
+	maxHits = 100
+)
+
+// askFinder asks a service for what the user of a request may see of what they look for.
+var askFinder = remote.Operation[web.FindRequest, web.FindResponse]{Path: web.FindPath, Most: 1 << 20, Repeatable: true}
+
+// searchView is the page of a search.
+type searchView struct {
+	Text  string
+	Kinds []kindView
+	// Away are the services that did not answer.
+	Away []string
+}
+
+// kindView is what was found of one kind.
+type kindView struct {
+	Name string
+	Hits []web.Hit
+	// More tells that there are others.
+	More bool
+}
+
+// search shows what was found, or leads to it where that is one thing.
+func (k *Console) search(ctx context.Context, v *visit) error {
+	view := searchView{Text: text.Head(text.OneLine(text.Storable(v.r.URL.Query().Get("q"))), maxSearch)}
+	if view.Text != "" {
+		view.add(web.FindResponse{Hits: pagesNamed(k.tabs(v), view.Text)})
+		k.ask(ctx, v, &view)
+		if len(view.Kinds) == 1 && len(view.Kinds[0].Hits) == 1 && len(view.Away) == 0 {
+			return web.Go(v.w, v.r, view.Kinds[0].Hits[0].Href)
+		}
+	}
+	r := v.r.WithContext(caller.With(ctx, v.Caller))
+	r.Header.Set(web.NavigationHeader, web.EncodeNavigation(k.tabs(v), r.URL.Path))
+	return k.found.Render(v.w, r, "search", web.Page{Title: "Search", Search: view.Text, Data: view, Keys: []web.Key{
+		{Press: "j", Does: "Next"}, {Press: "k", Does: "The one before"}, {Press: "o", Does: "Open it"}}})
+}
+
+// ask asks all services that know things, at the same time, in the name of who looks: each judges what they may see.
+func (k *Console) ask(ctx context.Context, v *visit, view *searchView) {
+	finders := k.Edge.Catalog.Finders()
+	answers, failures := make([]web.FindResponse, len(finders)), make([]error, len(finders))
+	ctx, cancel := context.WithTimeout(caller.With(ctx, v.Caller), findPatience)
+	defer cancel()
+	var all sync.WaitGroup
+	for i, name := range finders {
+		if client := k.Edge.Services.Client(name); client != nil {
+			all.Go(func() { answers[i], failures[i] = askFinder.Call(ctx, client, web.FindRequest{Text: view.Text}) })
+		}
+	}
+	all.Wait()
+	for i, name := range finders {
+		if failures[i] != nil {
+			k.Edge.Logger.WarnContext(ctx, "search without a service", "request_id", v.RequestID, "service", name, "error", failures[i])
+			view.Away = append(view.Away, name)
+			continue
+		}
+		view.add(answers[i])
+	}
+}
+
+// add adds what one service has found. What is no page of the console is left out.
+func (s *searchView) add(found web.FindResponse) {
+	for _, h := range found.Hits[:min(len(found.Hits), maxHits)] {
+		if web.LocalPath(h.Href, "") == "" && !isLink(h.Href) {
+			continue
+		}
+		i := slices.IndexFunc(s.Kinds, func(k kindView) bool { return k.Name == h.Kind })
+		if i < 0 {
+			i, s.Kinds = len(s.Kinds), append(s.Kinds, kindView{Name: h.Kind, More: slices.Contains(found.More, h.Kind)})
+		}
+		s.Kinds[i].Hits = append(s.Kinds[i].Hits, h)
+	}
+}
+
+// pagesNamed are the pages of the navigation whose name or whose group's has the text, whatever its case.
+func pagesNamed(tabs []web.Tab, text string) (hits []web.Hit) {
+	text = strings.ToLower(text)
+	for _, t := range tabs {
+		for _, i := range t.Items {
+			if strings.Contains(strings.ToLower(i.Name), text) || strings.Contains(strings.ToLower(t.Name), text) {
+				hits = append(hits, web.Hit{Kind: "Pages", Title: i.Name, Note: t.Name, Href: i.Href})
+			}
+		}
+	}
+	return hits
+}

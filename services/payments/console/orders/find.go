@@ -1,0 +1,26 @@
+package orders
+
+import (
+	"context"
+
+	"hub.internal/pkg/web"
+	"hub.internal/services/payments"
+)
+
+// Find returns the orders that an operator may mean: by the code of an order or of a refund, a client's or a provider's id, or the
+// number of a virtual account, each whole.
+func (p *Pages) Find(ctx context.Context, u web.User, text string) (found web.FindResponse, err error) {
+	if !u.Is(admin) {
+		return found, nil
+	}
+	page, _, err := p.service.List(ctx, payments.Filter{Search: text, Limit: mostFound})
+	for _, a := range page {
+		o := a.Order
+		found.Add(mostFound, web.Hit{Kind: "Orders", Title: o.Code, Note: o.Name + " · " + won(o.Amount) + " · " + statusBadge(o.Status).Text,
+			At: &o.CreatedAt, Href: ordersPath + "/" + o.Code})
+	}
+	return found, err
+}
+
+// mostFound is how many orders the search in the header shows.
+const mostFound = 10

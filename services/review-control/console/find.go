@@ -1,0 +1,59 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"hub.internal/pkg/web"
+	reviewcontrol "hub.internal/services/review-control"
+)
+
+const (
+	// mostMails and mostDrafts are how many of them the search in the header shows.
+	mostMails, mostDrafts = 50, 5
+	// leastAddress is how much of an address finds mails, in bytes: less of it finds anybody.
+	leastAddress = 3
+)
+
+// find returns, for reviewers, the mails to an address that begins like this, over all drafts, and the drafts that the list's search
+// finds.
+func (c *Console) find(ctx context.Context, u web.User, text string) (found web.FindResponse, err error) {
+	if !u.Is(reviewer) {
+		return found, nil
+	}
+	if len(text) >= leastAddress && !strings.Contains(text, " ") {
+		mails, err := c.service.MailsTo(ctx, text, mostMails+1)
+		if err != nil {
+			return found, err
+		}
+		hits := make([]web.Hit, len(mails))
+		for i, m := range mails {
+			hits[i] = mailHit(m)
+		}
+		found.Add(mostMails, hits...)
+	}
+	page, err := c.service.Drafts(ctx, reviewcontrol.DraftFilter{Search: text, Limit: mostDrafts + 1,
+		For: reviewcontrol.Reviewer{ID: u.ID, Email: u.Email, Name: u.Name}})
+	if err != nil {
+		return found, err
+	}
+	hits := make([]web.Hit, len(page.Drafts))
+	for i, d := range page.Drafts {
+		hits[i] = web.Hit{Kind: "Drafts", Title: d.Name, Note: fmt.Sprintf("Draft %s to %s · %s", d.ID, d.SegmentName, state(d.Status).Text),
+			At: &d.CreatedAt, Href: "/drafts/" + d.ID.String()}
+	}
+	found.Add(mostDrafts, hits...)
+	return found, nil
+}
+
+// mailHit is a mail as a line of the search: where it stands, and since when.
+func mailHit(m reviewcontrol.AddressedMail) web.Hit {
+	text, at := state(m.Decision.Choice).Text, m.Decision.At
+	if m.Delivery.State != reviewcontrol.NotDue {
+		text, at = state(m.Delivery.State).Text, cmp.Or(m.Delivery.At, at)
+	}
+	return web.Hit{Kind: "Mails", Title: m.ToEmail, Note: fmt.Sprintf("%s · draft %s, mail %d · %s", m.ToName, m.Draft, m.Index+1, text), At: at,
+		Href: fmt.Sprintf("/drafts/%s/targets/%d", m.Draft, m.Index)}
+}

@@ -29,6 +29,9 @@ func (l *Log) Calls(t tool.Tool) endpoint.Middleware {
 			if call, ok := request.(*tool.Call); ok {
 				e.InputHash = HashInput(call.Input)
 			}
+			if err != nil {
+				e.Detail = Refusal{Refused: ToldOf(err)}
+			}
 			if r, ok := response.(*tool.Result); ok && err == nil {
 				e.Count = r.Count
 			}

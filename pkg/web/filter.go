@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	_ "time/tzdata" // an image has no zones of its own
 
 	"hub.internal/pkg/text"
 )
@@ -13,8 +14,8 @@ import (
 // maxFilterText bounds what a filter looks for, in characters.
 const maxFilterText = 200
 
-// momentLayouts are the forms of a time that people write, in UTC.
-var momentLayouts = []string{"2006-01-02 15:04", "2006-01-02T15:04", "2006-01-02T15:04:05", time.DateOnly, time.RFC3339}
+// momentLayouts are the forms of a time that people and fields write.
+var momentLayouts = []string{"2006-01-02 15:04", localMoment, "2006-01-02T15:04:05", time.DateOnly, time.RFC3339}
 
 // FilterForm is the form above a list, as the address of the page has it: the address is the saved search. A page reads its fields
 // one after the other with Text, Choice and Moment, which keep what was asked for in Fields and in Values.
@@ -60,20 +61,48 @@ func (f *FilterForm) Choice(x Field, options ...Option) string {
 	return s
 }
 
-// Moment adds a field for a time, and returns it in UTC; zero for none. One that cannot be read is marked at its field.
+// Moment adds a field for a time, and returns it; zero for none. One that cannot be read is marked at its field. What is typed is in the
+// zone that the address names, as the form does for a reader with JavaScript, and else in UTC; the field says in which.
 func (f *FilterForm) Moment(x Field) time.Time {
+	zone := f.zone()
+	x.Type, x.Hint = "datetime-local", zone.String()
 	s := f.Text(x)
+	field := &f.Fields[len(f.Fields)-1]
 	for _, layout := range momentLayouts {
-		if at, err := time.ParseInLocation(layout, s, time.UTC); err == nil && at.Year() > 1970 && at.Year() < 9999 {
+		if at, err := time.ParseInLocation(layout, s, zone); err == nil && at.Year() > 1970 && at.Year() < 9999 {
+			field.Value = at.In(zone).Format(localMoment)
+			if zone != time.UTC {
+				f.Values.Set(zoneName, zone.String())
+			}
 			return at.UTC()
 		}
 	}
 	if s != "" {
-		f.Fields[len(f.Fields)-1].Error = "This is no time such as 2026-01-31 09:30."
+		field.Error = "This is no time such as 2026-01-31 09:30."
 		f.Wrong = true
 	}
 	return time.Time{}
 }
+
+// zoneName is the name of the time zone in an address, and localMoment a time as the field of a form has it.
+const zoneName, localMoment = "zone", "2006-01-02T15:04"
+
+// zone is the time zone that the address names by its name in the IANA database, else UTC. The first question adds the hidden field in
+// which a script tells that of the reader.
+func (f *FilterForm) zone() *time.Location {
+	name := f.query.Get(zoneName)
+	zone, err := time.LoadLocation(name)
+	if err != nil || len(name) > maxZone || name == "Local" || name == "" {
+		name, zone = "", time.UTC
+	}
+	if !slices.ContainsFunc(f.Fields, func(x Field) bool { return x.Name == zoneName }) {
+		f.Fields = append(f.Fields, Field{Name: zoneName, Type: "hidden", Value: name})
+	}
+	return zone
+}
+
+// maxZone bounds the name of a time zone, in bytes.
+const maxZone = 64
 
 // Address is a page of the list with the filter, and one value changed; an empty one leaves it out.
 func (f FilterForm) Address(path, name, value string) string {

@@ -183,6 +183,7 @@ func (b Bar) Segments() []Segment {
 var functions = template.FuncMap{
 	"asset":  func(string) (string, error) { return "", errors.New("replaced by the site's own") },
 	"when":   momentHTML,
+	"second": secondHTML,
 	"day":    dayHTML,
 	"age":    ageHTML,
 	"number": Number,
@@ -207,6 +208,14 @@ func momentHTML(t any) template.HTML {
 	// All are digits and punctuation. The script puts the reader's own time in place of the text.
 	return template.HTML(`<time datetime="` + at.Format(time.RFC3339) + `" title="` + minute + ` UTC">` +
 		minute + ` <span class="zone">UTC</span></time>`)
+}
+
+// secondHTML is momentHTML with the second.
+func secondHTML(at time.Time) template.HTML {
+	at = at.UTC()
+	second := at.Format(time.DateTime)
+	return template.HTML(`<time class="second" datetime="` + at.Format(time.RFC3339) + `" title="` + second + ` UTC">` + second +
+		` <span class="zone">UTC</span></time>`)
 }
 
 // dayHTML shows the day of a moment, in UTC until times.js puts the reader's own in its place.

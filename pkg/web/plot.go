@@ -16,14 +16,23 @@ type Plot struct {
 	Rows   []PlotRow
 }
 
-// Series is a column; Color is a custom property of the kit.
-type Series struct{ Label, Color string }
+// Series is a column.
+type Series struct {
+	// Label is its head, Color a custom property of the kit.
+	Label, Color string
+	// Rest is what the legend says of it while no row is pointed at: of all rows.
+	Rest string
+	// Share tells that it is a part of a hundred: a line, with an axis of its own.
+	Share bool
+}
 
 // PlotRow is a row of a Plot. Name stands for the moment where it has one of its own, such as a day of another zone.
 type PlotRow struct {
 	At     time.Time
 	Values []PlotValue
 	Name   string
+	// Href leads to what the row counts; may be empty.
+	Href string
 }
 
 // PlotValue is a cell: a number as scripts read it, empty for none, and as people do.

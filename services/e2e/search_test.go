@@ -40,7 +40,7 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%s\nwant\n%s", got, want)
 		}
 		p.Inspect("search")
-		p.Press("j", "o")
+		p.Press("j", "j", "o")
 		if p.Sees("Autumn launch"); p.Path() != "/drafts/"+first+"/targets/1" {
 			t.Errorf("the second hit is %s", p.Path())
 		}

@@ -313,6 +313,8 @@ type sqlDetail struct {
 	Columns   []string `json:"columns"`
 	RowCount  int      `json:"row_count"`
 	Truncated bool     `json:"truncated"`
+	// Refused is what the caller was told; absent of a success.
+	Refused *audit.Told `json:"refused,omitempty"`
 }
 
 // hashOf is the hash of the input as its schema reads it, defaults filled in: the same call has the same hash.
@@ -335,7 +337,7 @@ func (a sqlAudit) Away(ctx context.Context, in ReadSQLIn) error {
 		return err
 	}
 	a.log.Queue(audit.Entry{At: time.Now(), Caller: caller.From(ctx), Tool: toolExecuteReadSQL, Outcome: audit.Outcome(away),
-		InputHash: hash, TraceID: audit.TraceID(ctx)})
+		InputHash: hash, TraceID: audit.TraceID(ctx), Detail: audit.Refusal{Refused: audit.ToldOf(away)}})
 	return away
 }
 
@@ -351,6 +353,6 @@ func (a sqlAudit) Record(ctx context.Context, r SQLRecord) error {
 	return a.log.Write(ctx, audit.Entry{
 		At: r.At, Caller: caller.From(ctx), Tool: toolExecuteReadSQL, Outcome: audit.Outcome(r.Err), Count: r.RowCount, Took: r.Took,
 		InputHash: hash,
-		Detail:    sqlDetail{SQL: r.Input.SQL, Columns: r.Columns, RowCount: r.RowCount, Truncated: r.Truncated},
+		Detail:    sqlDetail{SQL: r.Input.SQL, Columns: r.Columns, RowCount: r.RowCount, Truncated: r.Truncated, Refused: audit.ToldOf(r.Err)},
 	})
 }

@@ -17,7 +17,8 @@
     const heads = [...figure.querySelectorAll("thead th[data-color]")];
     const rows = [...figure.querySelectorAll("tbody tr")];
     return {
-      series: heads.map((th) => ({ label: th.textContent.trim(), color: th.dataset.color })),
+      series: heads.map((th) => ({ label: th.textContent.trim(), color: th.dataset.color, rest: th.dataset.rest ?? "–", share: "share" in th.dataset })),
+      hrefs: rows.map((tr) => tr.querySelector("th a")?.href),
       texts: rows.map((tr) => [...tr.querySelectorAll("td")].map((td) => td.textContent.trim())),
       data: [
         rows.map((tr) => Number(tr.querySelector("th").dataset.at) || Date.parse(tr.querySelector("time").dateTime) / 1000),
@@ -32,7 +33,7 @@
   const make = (figure) => {
     const drawing = figure.querySelector(".drawing");
     const said = figure.querySelector("[role=status]");
-    const { series, texts, data } = read(figure);
+    const { series, texts, hrefs, data } = read(figure);
     const step = Number(figure.dataset.step);
     const bars = figure.dataset.kind === "bars";
     const zone = Number(figure.dataset.zone) || 0;
@@ -49,6 +50,7 @@
       scales: {
         x: { range: (_, from, to) => [from, to + step] },
         y: { range: (_, __, most) => [0, Math.max(most * 1.08, bars ? 5 : 10)] },
+        share: { range: (_, __, most) => [0, Math.min(Math.max(most * 1.3, 5), 100)] },
       },
       axes: [
         { ...axis(), space: 70, values: (_, at) => at.map((t, i) => {
@@ -57,17 +59,19 @@
           return i === 0 || clock(d) === "00:00" ? `${clock(d)}\n${day(d)}` : clock(d);
         }) },
         { ...axis(), size: 58, values: (_, all) => all.map((n) => (bars && n % 1 ? "" : text(n))) },
+        ...(series.some((s) => s.share) ? [{ ...axis(), grid: { show: false }, side: 1, scale: "share", size: 50, values: (_, all) => all.map((n) => `${n} %`) }] : []),
       ],
       series: [
-        { label: "From", value: (_, t) => (t == null ? "–" : moment(new Date(t * 1000))) },
+        { label: "From", value: (_, t) => (t == null ? "all" : moment(new Date(t * 1000))) },
         ...series.map((s, i) => ({
           label: s.label,
+          scale: s.share ? "share" : "y",
           stroke: color(s.color),
-          fill: bars ? color(s.color) : undefined,
-          width: bars ? 0 : 2,
-          paths: bars ? uPlot.paths.bars({ size: [0.75, 60], align: 1 }) : undefined,
-          points: { show: !bars, size: 5, fill: color(s.color) },
-          value: (_, n, __, at) => (at == null ? "–" : texts[at][i]),
+          fill: bars && !s.share ? color(s.color) : undefined,
+          width: bars && !s.share ? 0 : 2,
+          paths: bars && !s.share ? uPlot.paths.bars({ size: [0.75, 60], align: 1 }) : undefined,
+          points: { show: !bars || s.share, size: 5, fill: color(s.color) },
+          value: (_, n, __, at) => (at == null ? s.rest : texts[at][i]),
         })),
       ],
     }, data, drawing);
@@ -80,12 +84,18 @@
     const keys = (e) => {
       const last = data[0].length - 1;
       const at = plot.cursor.idx ?? last;
+      if (e.key === "Enter" && plot.cursor.idx != null && hrefs[at]) location.assign(hrefs[at]);
       const to = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: last }[e.key];
       if (to === undefined || e.ctrlKey || e.altKey || e.metaKey) return;
       e.preventDefault();
       show(Math.min(Math.max(to, 0), last));
     };
     drawing.addEventListener("keydown", keys);
+    // A bar leads to what it counts.
+    if (hrefs.some(Boolean)) {
+      plot.over.style.cursor = "pointer";
+      plot.over.addEventListener("click", () => { if (hrefs[plot.cursor.idx]) location.assign(hrefs[plot.cursor.idx]); });
+    }
     const watch = new ResizeObserver(() => plot.setSize(size()));
     watch.observe(drawing);
     return () => {

@@ -22,8 +22,19 @@
       t.title = `${local(at)} ${zone(at)} (${t.title})`;
       return;
     }
-    t.firstChild.data = `${local(at)} `;
+    t.firstChild.data = `${local(at)}${t.classList.contains("second") ? `:${two(at.getSeconds())}` : ""} `;
     label.textContent = zone(at);
+  });
+  // A form that asks for times tells in which zone they are: the reader's, unless it was filled in in another one.
+  const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  document.querySelectorAll("input[type=hidden][name=zone]").forEach((field) => {
+    const times = [...field.form.querySelectorAll("input[type=datetime-local]")];
+    if (!here || field.value || times.some((t) => t.value)) return;
+    field.value = here;
+    times.forEach((t) => {
+      const hint = document.getElementById(`${t.id}-hint`);
+      if (hint) hint.textContent = here;
+    });
   });
   show(document);
   document.addEventListener("htmx:after:swap", () => show(document));

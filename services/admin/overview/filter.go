@@ -24,8 +24,8 @@ func filterOf(v url.Values, now time.Time, owners auditlog.Owners) filter {
 	f := filter{FilterForm: web.ReadFilter(v)}
 	// within is a range's name, for a search that stays true tomorrow; from and to go before it.
 	within := f.Text(web.Field{Name: "within", Label: "Within the last", Type: "select", Options: withins()})
-	f.From = f.Moment(web.Field{Name: "from", Label: "From (UTC)", Placeholder: "2026-01-31 09:30"})
-	f.To = f.Moment(web.Field{Name: "to", Label: "To (UTC)", Placeholder: "2026-01-31 10:00"})
+	f.From = f.Moment(web.Field{Name: "from", Label: "From"})
+	f.To = f.Moment(web.Field{Name: "to", Label: "To"})
 	f.Tool = f.Text(web.Field{Name: "tool", Label: "Tool or act"})
 	f.Outcome = f.Text(web.Field{Name: "outcome", Label: "Outcome", Type: "select", Options: outcomes()})
 	f.Caller = f.Text(web.Field{Name: "caller", Label: "Caller’s id"})

@@ -12,6 +12,7 @@ import (
 	"hub.internal/pkg/web"
 	"hub.internal/services/admin"
 	"hub.internal/services/admin/auditlog"
+	"hub.internal/services/admin/console/table"
 )
 
 // homePage is the overview.
@@ -34,7 +35,12 @@ type homePage struct {
 	Source   *admin.SourceHealth
 	Log      string // the address of the log in the range
 	Failures string // that of what failed there
+	// Lines are the lines of the cards, by what they show; nil where there is too little to draw.
+	Lines cardLines
 }
+
+// cardLines are how the numbers of the cards came about, step by step.
+type cardLines struct{ Calls, Failed, Median, Slow *table.Series }
 
 // choice is a link of which one is where the reader is.
 type choice struct {
@@ -113,18 +119,31 @@ func logOf(g auditlog.Range, v url.Values) string {
 func (p *homePage) plots(g auditlog.Range) {
 	step := int(g.Step.Seconds())
 	p.Calls = web.Plot{ID: "calls", Title: "Calls", Kind: "bars", Step: step, Caption: "Calls by " + stepText(g.Step),
-		Series: []web.Series{{Label: "Calls", Color: "--accent"}, {Label: "Failed", Color: "--bad-fill"}}}
+		Series: []web.Series{{Label: "Calls", Color: "--accent", Rest: web.Number(p.Summary.Total.Calls)},
+			{Label: "Failed", Color: "--bad-fill", Rest: web.Number(p.Summary.Total.Failed)},
+			{Label: "Failure rate", Color: "--warn-fill", Rest: p.Failed(), Share: true}}}
 	p.Latency = web.Plot{ID: "latency", Title: "Latency", Kind: "lines", Unit: "ms", Step: step,
 		Caption: "Time that calls took by " + stepText(g.Step),
 		Series:  []web.Series{{Label: "Median", Color: "--accent"}, {Label: "95th percentile", Color: "--warn-fill"}}}
+	if all := p.Summary.Total; all.Measured > 0 {
+		p.Latency.Series[0].Rest, p.Latency.Series[1].Rest = milliseconds(all.P50), milliseconds(all.P95)
+	}
+	var calls, failed, median, slow []float64
 	for _, x := range p.Summary.Points {
-		p.Calls.Rows = append(p.Calls.Rows, web.PlotRow{At: x.At, Values: []web.PlotValue{countValue(x.Calls), countValue(x.Failed)}})
+		rows := logPath + "?" + url.Values{"from": {x.At.UTC().Format(time.RFC3339)}, "to": {x.At.Add(g.Step).UTC().Format(time.RFC3339)}}.Encode()
+		p.Calls.Rows = append(p.Calls.Rows, web.PlotRow{At: x.At, Href: rows,
+			Values: []web.PlotValue{countValue(x.Calls), countValue(x.Failed), rateValue(x.Failed, x.Calls)}})
+		calls, failed = append(calls, float64(x.Calls)), append(failed, float64(x.Failed))
+		p50, p95 := math.NaN(), math.NaN()
 		took := []web.PlotValue{{Text: "–"}, {Text: "–"}}
 		if x.Measured > 0 {
 			took = []web.PlotValue{durationValue(x.P50), durationValue(x.P95)}
+			p50, p95 = x.P50, x.P95
 		}
-		p.Latency.Rows = append(p.Latency.Rows, web.PlotRow{At: x.At, Values: took})
+		p.Latency.Rows = append(p.Latency.Rows, web.PlotRow{At: x.At, Href: rows, Values: took})
+		median, slow = append(median, p50), append(slow, p95)
 	}
+	p.Lines = cardLines{table.NewSeries(calls), table.NewSeries(failed), table.NewSeries(median), table.NewSeries(slow)}
 }
 
 // lists fills the lists of tools, errors and callers.
@@ -200,6 +219,14 @@ func stepText(step time.Duration) string {
 // countValue is a count as plots and their tables have it.
 func countValue(n int64) web.PlotValue {
 	return web.PlotValue{Raw: strconv.FormatInt(n, 10), Text: web.Number(n)}
+}
+
+// rateValue is a share of calls in percent; nothing where there were no calls.
+func rateValue(n, of int64) web.PlotValue {
+	if of == 0 {
+		return web.PlotValue{Text: "–"}
+	}
+	return web.PlotValue{Raw: strconv.FormatFloat(100*float64(n)/float64(of), 'f', 2, 64), Text: percent(n, of)}
 }
 
 // durationValue is a duration in milliseconds as plots and their tables have it.

@@ -40,6 +40,9 @@ type row struct {
 	// Name is that of the caller's API key, where it has one; Href leads to the row.
 	Name, Href string
 	Foreign    bool
+	// About is what it was about, Told what its caller was told of a refusal.
+	About web.Link
+	Told  string
 }
 
 // foreign is the badge of a row that its writer had no business to record.
@@ -101,7 +104,8 @@ func (o *Overview) fill(r *http.Request, p *logPage, after auditlog.Position) (e
 	}
 	names := o.names(ctx, ids)
 	for _, c := range page.Calls {
-		p.Rows = append(p.Rows, row{c, names[keyID(c)], logPath + "/" + c.Position().String(), o.c.Owners.Foreign(c)})
+		d := detailOf(c.Detail)
+		p.Rows = append(p.Rows, row{c, names[keyID(c)], logPath + "/" + c.Position().String(), o.c.Owners.Foreign(c), d.about(), d.told()})
 	}
 	return nil
 }
@@ -120,8 +124,11 @@ type callPage struct {
 	Name, Hash string
 	// SQL is the statement of execute_read_sql, JSON the detail, indented.
 	SQL, JSON string
-	// Draft is the id of the draft that it was about.
-	Draft string
+	// Draft is the id of the draft that it was about; About leads to what of it, or to something else, Told is what its caller was told.
+	Draft, Told string
+	About       web.Link
+	// Trace is where the spans of the call are shown; empty where nobody has said that.
+	Trace string
 	// Same is the address of all rows of the request.
 	Same string
 	// Foreign tells that the writer does not own the name.
@@ -147,6 +154,9 @@ func (o *Overview) call(w http.ResponseWriter, r *http.Request) error {
 	if id := keyID(c); id != "" {
 		p.Name = o.names(r.Context(), map[string]bool{id: true})[id]
 	}
+	if o.c.TraceURL != "" && c.TraceID != "" {
+		p.Trace = strings.ReplaceAll(o.c.TraceURL, TracePlace, url.PathEscape(c.TraceID))
+	}
 	p.read()
 	return o.site.Render(w, r, "call", web.Page{Title: c.Tool, Data: p, Crumbs: []web.Link{{Text: "Audit log", Href: logPath}}})
 }
@@ -156,13 +166,8 @@ func (p *callPage) read() {
 	if p.Detail == "" {
 		return
 	}
-	var known struct {
-		SQL   string `json:"sql"`
-		Draft string `json:"draft_id"`
-	}
-	if json.Unmarshal([]byte(p.Detail), &known) == nil {
-		p.SQL, p.Draft = known.SQL, known.Draft
-	}
+	d := detailOf(p.Detail)
+	p.SQL, p.Draft, p.Told, p.About = d.SQL, d.Draft, d.told(), d.about()
 	p.JSON = p.Detail
 	var b bytes.Buffer
 	if len(p.Detail) <= maxIndented && depth(p.Detail) <= maxDepth && json.Indent(&b, []byte(p.Detail), "", "  ") == nil {

@@ -46,9 +46,14 @@ type Config struct {
 	Backlog func(ctx context.Context, since time.Time) (admin.Backlog, error)
 	Source  func(ctx context.Context) (admin.SourceHealth, error)
 	Names   func(ctx context.Context, ids []string) (map[string]string, error)
+	// TraceURL is where the spans of a trace are shown, with TracePlace in place of its id; empty for nowhere.
+	TraceURL string
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
+
+// TracePlace stands for the id of a trace in Config.TraceURL.
+const TracePlace = "{trace}"
 
 // Overview is the pages.
 type Overview struct {

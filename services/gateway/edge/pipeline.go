@@ -106,10 +106,11 @@ func (g *Gateway) record(next endpoint.Endpoint) endpoint.Endpoint {
 			e := audit.Entry{At: c.Started, Caller: c.Caller, Tool: c.Name, Outcome: audit.Outcome(err), Took: time.Since(c.Started),
 				TraceID: audit.TraceID(ctx)}
 			e.Caller.RequestID = c.RequestID
-			from := c.Caller.CredentialID
+			from, refusal := c.Caller.CredentialID, audit.Refusal{Refused: audit.ToldOf(err)}
 			if from == "" {
-				from, e.Detail = caller.Network(c.Address), map[string]string{"address": c.Address}
+				from, refusal.Address = caller.Network(c.Address), c.Address
 			}
+			e.Detail = refusal
 			charged := len(c.Limits.States) > 0 && c.Limits.Refused == "" && c.Caller.Kind != caller.Visitor
 			if charged || !g.Refused.Counted(from, e) {
 				g.Audit.Queue(e)

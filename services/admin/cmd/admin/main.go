@@ -4,7 +4,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"hub.internal/pkg/config"
@@ -27,6 +29,8 @@ type settings struct {
 	CatalogFile string `env:"HUB_CATALOG" envDefault:"deploy/catalog.json"`
 	// AuditURL names the role that reads the audit log, and no other does.
 	AuditURL config.Secret `env:"HUB_AUDIT_URL,required,notEmpty"`
+	// TraceURL is where people look at traces, with {trace} for the id; the log links to it.
+	TraceURL string `env:"HUB_TRACE_URL"`
 }
 
 var program = service.Program[settings]{Name: "admin", Short: "The service that keeps menus and the pages that agents write",
@@ -60,13 +64,17 @@ func build(h *service.Host, s settings) error {
 
 // watch hands over what is about the audit log: its pages, its roll-ups and its end, and who recorded what is not his.
 func watch(h *service.Host, s settings, owners auditlog.Owners) error {
+	if at, err := url.Parse(s.TraceURL); s.TraceURL != "" && (err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" ||
+		!strings.Contains(s.TraceURL, overview.TracePlace)) {
+		return fmt.Errorf("configuration: HUB_TRACE_URL has to be an http(s) address with %s in it", overview.TracePlace)
+	}
 	log, err := postgres.OpenReader(s.AuditURL.Reveal(), time.Now)
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
 	h.Check("audit reader", "HUB_AUDIT_URL", func(ctx context.Context) error { _, err := log.Retention(ctx); return err })
 	h.OnStop("audit reader", func(context.Context) error { log.Close(); return nil })
-	pages, err := overview.New(overview.Config{Log: log, Owners: owners, Records: h.Audit(),
+	pages, err := overview.New(overview.Config{Log: log, TraceURL: s.TraceURL, Owners: owners, Records: h.Audit(),
 		Backlog: reviewcontrol.New(h.Neighbour("review-control")).Backlog,
 		Source:  query.New(h.Neighbour("query")).Health, Names: auth.New(h.Neighbour("auth")).Names}, h.Site)
 	if err != nil {

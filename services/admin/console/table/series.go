@@ -22,6 +22,20 @@ const (
 // Series is a list of numbers that is drawn as a line.
 type Series struct{ values []float64 }
 
+// NewSeries is the line of values, of which those that are no number are gaps; nil for fewer than two numbers.
+func NewSeries(values []float64) *Series {
+	numbers := 0
+	for _, v := range values {
+		if !math.IsNaN(v) {
+			numbers++
+		}
+	}
+	if numbers < 2 {
+		return nil
+	}
+	return &Series{values}
+}
+
 // seriesOf is nil unless the list has two numbers or more, and nothing else.
 func seriesOf(list []json.RawMessage) *Series {
 	if len(list) < 2 {

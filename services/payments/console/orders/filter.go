@@ -62,8 +62,8 @@ func filterOf(v url.Values, now time.Time) filter {
 		web.Option{Value: string(provider.VBank), Text: "Virtual account"}))
 	f.ServiceCode = f.Text(web.Field{Name: "app", Label: "App"})
 	within := f.Choice(web.Field{Name: "within", Label: "Made within the last"}, withins()...)
-	f.CreatedAfter = f.Moment(web.Field{Name: "from", Label: "From (UTC)", Placeholder: "2026-01-31 09:30"})
-	f.CreatedBefore = f.Moment(web.Field{Name: "to", Label: "To (UTC)", Placeholder: "2026-01-31 10:00"})
+	f.CreatedAfter = f.Moment(web.Field{Name: "from", Label: "From"})
+	f.CreatedBefore = f.Moment(web.Field{Name: "to", Label: "To"})
 	f.limit(within, now)
 	return f
 }

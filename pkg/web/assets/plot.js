@@ -39,8 +39,8 @@
     const zone = Number(figure.dataset.zone) || 0;
     const text = { ms: span, won }[figure.dataset.unit] || short;
     const moment = (at) => (step < 86400 ? `${day(at, zone)} ${clock(at)}` : day(at, zone));
-    // What the legend leaves: on a phone it has two lines.
-    const size = () => ({ width: drawing.clientWidth, height: drawing.clientHeight - (drawing.clientWidth < 420 ? 60 : 32) });
+    // What the legend leaves: in a narrow drawing it has two lines.
+    const size = () => ({ width: drawing.clientWidth, height: drawing.clientHeight - (drawing.clientWidth < 560 ? 60 : 32) });
     const axis = () => ({ stroke: color("--muted"), grid: { stroke: color("--line"), width: 1 }, ticks: { stroke: color("--line"), width: 1 } });
 
     const plot = new uPlot({

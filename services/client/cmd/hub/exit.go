@@ -237,5 +237,6 @@ func environment() *cobra.Command {
   NO_COLOR          any value: no bold and no dim text
   HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE as everywhere
 
-hub pay --help lists those of hub pay.`}
+hub pay --help lists those of hub pay; its listen and trigger read HUB_WEBHOOK_SECRET,
+HUB_PGSIM_URL, HUB_PGSIM_SECRET and HUB_ECHO_URL too.`}
 }

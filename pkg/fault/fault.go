@@ -41,6 +41,9 @@ const (
 	AccountLinkMissing Code = "ACCOUNT_LINK_REQUIRED"
 )
 
+// RequestInProgress is details.code of the E_CONFLICT of a key whose first call still runs.
+const RequestInProgress = "REQUEST_IN_PROGRESS"
+
 type codeProperty struct {
 	status    int
 	retryable bool

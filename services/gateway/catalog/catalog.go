@@ -57,6 +57,8 @@ type version struct {
 	routes map[string][]*Entry
 	// console are the parts of the console, the longest prefix first: the first that fits a path has it.
 	console []*ConsoleRoute
+	// notifications are what services tell apps.
+	notifications []*tool.Notifications
 	description
 	// rendered is what was made of the tools for callers, by its name and the scopes held (ForScopes): there are as many as
 	// combinations of scopes in use.
@@ -154,6 +156,14 @@ func merge(owners map[string]*owner) (*version, error) {
 				return nil, err
 			}
 			all.routes[e.elements[0]] = append(all.routes[e.elements[0]], e)
+		}
+		if n := o.notifications; n != nil {
+			all.notifications = append(all.notifications, n)
+			for _, t := range n.Types {
+				if err := claim("notification "+t.Type, name); err != nil {
+					return nil, err
+				}
+			}
 		}
 		for _, r := range o.console {
 			if err := claim("console route "+r.Prefix, name); err != nil {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -19,6 +20,9 @@ const (
 	maxRoutes    = 200
 	maxRouteBody = 32 << 20
 	maxRouteTime = 2 * time.Minute
+	// maxNotifications and maxNotificationBytes bound what it may say of its messages.
+	maxNotifications     = 100
+	maxNotificationBytes = 256 << 10
 )
 
 // Entry is a tool or a route of the API, its owner, and its input's validator.
@@ -58,6 +62,7 @@ type owner struct {
 	sum           [sha256.Size]byte // of the manifest
 	tools, routes []*Entry
 	console       []*ConsoleRoute
+	notifications *tool.Notifications
 }
 
 // compile reads and judges the manifest of a service.
@@ -100,7 +105,31 @@ func compile(name string, b []byte) (*owner, error) {
 		}
 		o.console = append(o.console, &ConsoleRoute{r, name})
 	}
-	return o, nil
+	o.notifications = m.Notifications
+	return o, checkNotifications(m.Notifications)
+}
+
+// notificationType is the form of the type of a message, which is a member's name in the description of the API.
+var notificationType = regexp.MustCompile(`^[a-z]+(\.[a-z_]+){1,5}$`)
+
+// checkNotifications judges what a service says of its messages; nil is none.
+func checkNotifications(n *tool.Notifications) error {
+	if n == nil {
+		return nil
+	}
+	var body schema.Schema
+	switch err := json.Unmarshal(n.Body, &body); {
+	case err != nil || body.Type != "object":
+		return errors.New("the schema of its notifications is none of an object")
+	case len(n.Types) > maxNotifications || len(n.Body)+len(n.Example) > maxNotificationBytes:
+		return errors.New("it says too much of its notifications")
+	}
+	for _, t := range n.Types {
+		if !notificationType.MatchString(t.Type) {
+			return fmt.Errorf("%q is no type of a notification", Shown(t.Type))
+		}
+	}
+	return nil
 }
 
 // compileInput compiles the schema of an input, and bounds what its validator reads to the body that the tool takes.

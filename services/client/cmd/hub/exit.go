@@ -178,7 +178,9 @@ func (a *exchangeError) advice(f *client.Failure) string {
 		return "make a draft without these recipients"
 	case fault.RateLimit:
 		return fmt.Sprintf("the same again in %d s%s", int(max(f.RetryAfter.Seconds(), 1)), a.withKey())
-	case fault.DB, fault.DBTimeout:
+	case fault.DBTimeout:
+		return "ask for less, or the same again later" + a.withKey()
+	case fault.DB:
 		return "the same again in a moment" + a.withKey()
 	case fault.Internal:
 		return "report it with the request id " + f.RequestID + a.withKey()

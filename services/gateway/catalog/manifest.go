@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"time"
@@ -33,9 +34,9 @@ type Entry struct {
 	Route *tool.RouteSpec
 	// Input is the schema of a route's input; nil for a tool, whose validator is enough.
 	Input *schema.Schema
-	// elements are those of a route's path.
-	elements  []string
-	validator *schema.Validator
+	// elements are those of a route's path, members the names of what a tool's input has.
+	elements, members []string
+	validator         *schema.Validator
 }
 
 // Validate judges an input; the owner judges it again.
@@ -79,12 +80,12 @@ func compile(name string, b []byte) (*owner, error) {
 		if slices.ContainsFunc(o.tools, func(e *Entry) bool { return e.Spec.Name == spec.Name }) {
 			return nil, fmt.Errorf("tool %s is there twice", spec.Name)
 		}
-		_, validator, err := compileInput(spec)
+		input, validator, err := compileInput(spec)
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", spec.Name, err)
 		}
 		validator.Lenient()
-		o.tools = append(o.tools, &Entry{Spec: spec, Service: name, validator: validator})
+		o.tools = append(o.tools, &Entry{Spec: spec, Service: name, members: slices.Sorted(maps.Keys(input.Properties)), validator: validator})
 	}
 	if len(m.Routes) > maxRoutes {
 		return nil, fmt.Errorf("it has more than %d routes", maxRoutes)

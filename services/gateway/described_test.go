@@ -316,7 +316,8 @@ func TestSchemasAreSaidOnce(t *testing.T) {
 		"/paths/~1api~1tools~1queue_for_review/post/responses/409":    `["REQUEST_IN_PROGRESS"]`,
 		"/paths/~1v1~1pay~1orders~1{code}/get/responses/401":          `["ACCOUNT_LINK_REQUIRED"]`,
 		"/paths/~1api~1tools~1search_brands/post/responses/400":       `null`,
-		"/paths/~1v1~1pay~1orders~1{code}~1cancel/post/responses/409": `["ORDER_NOT_CANCELABLE","IDEMPOTENCY_KEY_CONFLICT","REQUEST_IN_PROGRESS"]`,
+		"/paths/~1v1~1pay~1orders~1{code}~1cancel/post/responses/409": `["ORDER_NOT_CANCELABLE",` +
+			`"IDEMPOTENCY_KEY_CONFLICT","REQUEST_IN_PROGRESS"]`,
 	} {
 		const code = "/content/application~1json/schema/allOf/1/properties/error/properties/details/properties/code/enum"
 		if d.at(at) == nil || line(d.at(at+code)) != want {

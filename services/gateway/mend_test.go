@@ -45,7 +45,7 @@ func TestAMemberOfAnotherToolNamesThatTool(t *testing.T) {
 	for _, c := range []struct{ tool, input, want string }{
 		{"search_campaigns", `{"brandId":7}`, "; brandId is of get_brand."},
 		{"search_brands", `{"brandIds":[7]}`, "; brandId is of get_brand."},
-		{"get_brand", `{"brandIds":[7]}`, "/brandIds is not a property of this input; did you mean brandId? Here it has brandId, recentCampaignsLimit"},
+		{"get_brand", `{"brandIds":[7]}`, "/brandIds is not a property of this input; did you mean brandId? Here it has"},
 		{"search_brands", `{"zzz":7}`, "lastCampaignBefore, limit, offset."},
 		{"search_brands", `{"partnerId":7,"sql":"SELECT 1"}`, "; partnerId is of search_campaigns, search_partner_contacts. (1 more"},
 	} {

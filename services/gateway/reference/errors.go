@@ -78,7 +78,8 @@ func anyErrors() []tool.ErrorDoc {
 func keyTwice() []tool.ErrorDoc {
 	return []tool.ErrorDoc{
 		{Code: fault.Idempotency, Reason: "The Idempotency-Key was used before with another input."},
-		{Code: fault.Conflict, DetailCodes: []string{fault.RequestInProgress}, Reason: "A call with the same Idempotency-Key still runs (details.code " + fault.RequestInProgress + ")."},
+		{Code: fault.Conflict, DetailCodes: []string{fault.RequestInProgress},
+			Reason: "A call with the same Idempotency-Key still runs (details.code " + fault.RequestInProgress + ")."},
 	}
 }
 

@@ -180,10 +180,12 @@ func TestTriggerTakesItsSteps(t *testing.T) {
 	t.Parallel()
 	const at = "/v1/pay/orders"
 	for args, want := range map[string][]string{
-		"paid": {`POST ` + at + ` {"amount":11000,"orderName":"hub pay trigger paid","payMethod":"vbank","payment_notify_url":"http://echo/hook"}`,
+		"paid": {`POST ` + at + ` {"amount":11000,"orderName":"hub pay trigger paid","payMethod":"vbank",` +
+			`"payment_notify_url":"http://echo/hook"}`,
 			`POST /_control/deposit {"amount":11000,"orderId":"` + code + `"}`, `POST ` + at + `/CODE/reconcile {}`},
 		"canceled " + code:  {`GET ` + at + `/CODE`, `POST ` + at + `/CODE/cancel {}`},
-		"attention " + code: {`GET ` + at + `/CODE`, `POST /_control/deposit {"amount":11001,"orderId":"` + code + `"}`, `POST ` + at + `/CODE/reconcile {}`},
+		"attention " + code: {`GET ` + at + `/CODE`, `POST /_control/deposit {"amount":11001,"orderId":"` + code + `"}`,
+			`POST ` + at + `/CODE/reconcile {}`},
 		"reversed " + code: {`GET ` + at + `/CODE`, `POST /_control/deposit {"amount":11000,"orderId":"` + code + `"}`,
 			`POST ` + at + `/CODE/reconcile {}`, `POST /_control/reverse {"orderId":"` + code + `"}`, `POST ` + at + `/CODE/reconcile {}`},
 	} {

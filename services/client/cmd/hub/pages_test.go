@@ -128,13 +128,15 @@ func TestAPICallsAnyRoute(t *testing.T) {
 		if s.code != 0 || body != want || isNamed != (key == "mine") || isNamed == strings.Contains(s.err, "Idempotency-Key: "+key) {
 			t.Errorf("%s: %d %s %q %s", args, s.code, body, key, s.err)
 		}
-		if strings.Contains(args, "--jq") && strings.TrimSpace(s.out) == "" || !strings.Contains(args, "--jq") && !strings.Contains(s.out, `"ok": true`) {
+		isFiltered := strings.Contains(args, "--jq")
+		if isFiltered && strings.TrimSpace(s.out) == "" || !isFiltered && !strings.Contains(s.out, `"ok": true`) {
 			t.Errorf("%s: %s", args, s.out)
 		}
 	}
 	s.piped = false
 	g.takeAsked()
-	if s.run("api", "GET", "/api/tools/get_brand/detail?x=1", "-f", "a=b c"); s.code != 0 || g.takeAsked()[0] != "GET /api/tools/get_brand/detail" {
+	s.run("api", "GET", "/api/tools/get_brand/detail?x=1", "-f", "a=b c")
+	if asked := g.takeAsked(); s.code != 0 || asked[0] != "GET /api/tools/get_brand/detail" {
 		t.Errorf("%d %s", s.code, s.err)
 	}
 	for args, want := range map[string]struct {

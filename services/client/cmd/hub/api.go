@@ -41,14 +41,14 @@ func apiMethods() []string {
 // apiCall is one request, as it was asked for.
 type apiCall struct {
 	*hub
-	// data is the body, @FILE or - for standard input; texts and values are fields, name=text and name=JSON; key is the Idempotency-Key.
-	data, key, jq  string
-	texts, values  []string
-	user           string
-	isDataSet      bool
-	filter         *output.Filter
-	credential     string
-	idempotencyKey string
+	// data is the body, @FILE or - for standard input; texts and values are fields, name=text and name=JSON; key is the
+	// Idempotency-Key. credential, where it is set, is used in place of the API key.
+	data, key, jq string
+	texts, values []string
+	user          string
+	isDataSet     bool
+	filter        *output.Filter
+	credential    string
 }
 
 // apiCommand is hub api.

@@ -183,7 +183,7 @@ func TestTriggerTakesItsSteps(t *testing.T) {
 		"paid": {`POST ` + at + ` {"amount":11000,"orderName":"hub pay trigger paid","payMethod":"vbank",` +
 			`"payment_notify_url":"http://echo/hook"}`,
 			`POST /_control/deposit {"amount":11000,"orderId":"` + code + `"}`, `POST ` + at + `/CODE/reconcile {}`},
-		"canceled " + code:  {`GET ` + at + `/CODE`, `POST ` + at + `/CODE/cancel {}`},
+		"canceled " + code: {`GET ` + at + `/CODE`, `POST ` + at + `/CODE/cancel {}`},
 		"attention " + code: {`GET ` + at + `/CODE`, `POST /_control/deposit {"amount":11001,"orderId":"` + code + `"}`,
 			`POST ` + at + `/CODE/reconcile {}`},
 		"reversed " + code: {`GET ` + at + `/CODE`, `POST /_control/deposit {"amount":11000,"orderId":"` + code + `"}`,

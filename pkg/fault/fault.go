@@ -41,6 +41,9 @@ const (
 	AccountLinkMissing Code = "ACCOUNT_LINK_REQUIRED"
 )
 
+// RequestInProgress is details.code of the E_CONFLICT of a key whose first call still runs.
+const RequestInProgress = "REQUEST_IN_PROGRESS"
+
 type codeProperty struct {
 	status    int
 	retryable bool
@@ -89,6 +92,7 @@ type Error struct {
 	// RetryAfter, when positive, tells when the same call may succeed.
 	RetryAfter time.Duration
 
+	final  bool
 	status int // of the answer that it came with, for a code that this build does not know
 	cause  error
 }
@@ -109,6 +113,13 @@ func (e *Error) With(details any) *Error {
 func (e *Error) After(d time.Duration) *Error {
 	c := *e
 	c.RetryAfter = d
+	return &c
+}
+
+// Final returns a copy that says that the same call fails again, whatever is usual for its code.
+func (e *Error) Final() *Error {
+	c := *e
+	c.final = true
 	return &c
 }
 
@@ -152,6 +163,9 @@ func (e *Error) Status() int {
 
 // Retryable tells whether the same call may succeed later. Of a code that this build does not know the status tells.
 func (e *Error) Retryable() bool {
+	if e.final {
+		return false
+	}
 	if p, known := table[e.Code]; known {
 		return e.RetryAfter > 0 || p.retryable
 	}
@@ -191,11 +205,12 @@ type wireForm struct {
 	Message    string          `json:"message"`
 	Details    json.RawMessage `json:"details,omitempty"`
 	RetryAfter int64           `json:"retry_after_ms,omitempty"`
+	Final      bool            `json:"final,omitempty"`
 }
 
 // MarshalJSON is the form that travels between services. The cause stays behind.
 func (e *Error) MarshalJSON() ([]byte, error) {
-	w := wireForm{Code: e.Code, Message: e.Message, RetryAfter: e.RetryAfter.Milliseconds()}
+	w := wireForm{Code: e.Code, Message: e.Message, RetryAfter: e.RetryAfter.Milliseconds(), Final: e.final}
 	if e.Details != nil {
 		details, err := json.Marshal(e.Details)
 		if err != nil {
@@ -219,7 +234,7 @@ func (e *Error) UnmarshalJSON(b []byte) error {
 	if !codePattern.MatchString(string(w.Code)) {
 		return fmt.Errorf("fault: %q is no code", w.Code)
 	}
-	*e = Error{Code: w.Code, Message: w.Message, RetryAfter: time.Duration(w.RetryAfter) * time.Millisecond}
+	*e = Error{Code: w.Code, Message: w.Message, RetryAfter: time.Duration(w.RetryAfter) * time.Millisecond, final: w.Final}
 	if len(w.Details) > 0 {
 		e.Details = w.Details
 	}

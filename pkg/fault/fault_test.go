@@ -119,6 +119,19 @@ func TestALogLineHoldsTheCause(t *testing.T) {
 	}
 }
 
+// TestWhatFailsAgainSaysSo: also after a hop, and beside what other failures of its code are.
+func TestWhatFailsAgainSaysSo(t *testing.T) {
+	usual := fault.New(fault.DBTimeout, "It took too long.")
+	b, err := json.Marshal(usual.Final().With(map[string]int{"timeout_ms": 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var arrived fault.Error
+	if err := json.Unmarshal(b, &arrived); err != nil || arrived.Retryable() || arrived.Status() != 504 || !usual.Retryable() {
+		t.Errorf("%v: %s", err, b)
+	}
+}
+
 func TestADeadlineThatPassedMayBeTriedAgain(t *testing.T) {
 	f := fault.From(fmt.Errorf("store: %w", context.DeadlineExceeded))
 	if f.Code != fault.DB || !f.Retryable() || !errors.Is(f, context.DeadlineExceeded) {

@@ -23,8 +23,8 @@ func TestNearest(t *testing.T) {
 	for name, want := range map[string]string{
 		"category_id": "categoryId", "CATEGORYID": "categoryId", "categroyId": "categoryId", "category": "categoryId", "country": "countryCode",
 		"has_verified_contact": "hasVerifiedContact", "keywords": "keyword", "Limit": "limit", "ofset": "offset",
-		"last-campaign-before": "lastCampaignBefore",
-		"lastCampaingAfter":    "lastCampaignAfter", "page": "", "q": "", "": "", "id": "", "президент": "",
+		"last-campaign-before": "lastCampaignBefore", "categoryIds": "categoryId", "categories": "categoryId",
+		"lastCampaingAfter": "lastCampaignAfter", "page": "", "q": "", "": "", "id": "", "президент": "",
 		strings.Repeat("x", 5000): "",
 	} {
 		if got := schema.Nearest(name, known); got != want {

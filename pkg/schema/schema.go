@@ -150,14 +150,42 @@ func Default(v any) Option {
 // `jsonschema` tag is its description. A nil slice is never answered, so lists
 // are plain arrays. It panics on a type that JSON cannot hold.
 func Of[T any]() *Schema {
-	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*Schema{
-		reflect.TypeFor[json.RawMessage](): {},
-	}})
+	known := map[reflect.Type]*Schema{reflect.TypeFor[json.RawMessage](): {}}
+	learn(reflect.TypeFor[T](), known)
+	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: known})
 	if err != nil {
 		panic(fmt.Sprintf("schema: %v", err))
 	}
 	arraysNeverNull(s)
 	return s
+}
+
+// Titled is a type that descriptions of the API say once, under this name, wherever it stands.
+type Titled interface{ SchemaTitle() string }
+
+// learn adds the schemas of the titled types that a type is made of, the innermost first.
+func learn(t reflect.Type, known map[reflect.Type]*Schema) {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || known[t] != nil {
+		return
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if f.IsExported() {
+			learn(f.Type, known)
+		}
+	}
+	named, is := reflect.Zero(t).Interface().(Titled)
+	if !is {
+		return
+	}
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: known})
+	if err != nil {
+		panic(fmt.Sprintf("schema: %v", err))
+	}
+	s.Title = named.SchemaTitle()
+	known[t] = s
 }
 
 // Encode is a schema as JSON. It panics at one that is none: that is a programming error.

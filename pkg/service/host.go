@@ -149,6 +149,9 @@ func (h *Host) Routes(routes ...tool.APIRoute) {
 	Routes(h.server, h.audit, routes...)
 }
 
+// Notifications tells the gateway what the service sends to Connected Apps.
+func (h *Host) Notifications(n *tool.Notifications) { h.manifest.Notifications = n }
+
 // Routes serves routes of the API to the gateway, each as Tools does a tool.
 func Routes(s hop.Server, log *audit.Log, routes ...tool.APIRoute) {
 	for _, r := range routes {

@@ -12,6 +12,23 @@ type Manifest struct {
 	Operations []OperationSpec `json:"operations,omitempty"`
 	// Routes are the service's part of the API below /v1/.
 	Routes []RouteSpec `json:"routes,omitempty"`
+	// Notifications are the messages that the service sends to Connected Apps.
+	Notifications *Notifications `json:"notifications,omitempty"`
+}
+
+// Notifications are messages to the addresses of apps, signed as Standard Webhooks says.
+type Notifications struct {
+	Types []NotificationType `json:"types"`
+	// Body is the schema of all of them; its member type tells which one it is.
+	Body json.RawMessage `json:"body_schema"`
+	// Example is one of them, of the first type.
+	Example json.RawMessage `json:"example,omitempty"`
+}
+
+// NotificationType is a kind of message. When says what has happened.
+type NotificationType struct {
+	Type string `json:"type"`
+	When string `json:"when"`
 }
 
 // OperationSpec is what an operation between services says of itself: tests hold the neighbours'

@@ -70,6 +70,8 @@ type Spec struct {
 type ErrorDoc struct {
 	Code   fault.Code `json:"code"`
 	Reason string     `json:"reason"`
+	// DetailCodes are the values of details.code beside it, all of them; empty where details have none.
+	DetailCodes []string `json:"details_codes,omitempty"`
 }
 
 // Example is a request and what it is answered with: data, and their count.

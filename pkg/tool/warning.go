@@ -8,3 +8,6 @@ type Warning struct {
 	// Message says what was noticed and what to send instead.
 	Message string `json:"message" jsonschema:"What was noticed, and what to send instead"`
 }
+
+// SchemaTitle implements schema.Titled.
+func (Warning) SchemaTitle() string { return "Warning" }

@@ -60,14 +60,14 @@ type pageView struct {
 	RequestID string
 }
 
-// Items are those of the active tab: the sidebar.
-func (v pageView) Items() []Item {
+// Items are those of the active tab, by what they stand under: the sidebar.
+func (v pageView) Items() []itemGroup {
 	if v.Desk {
 		return nil
 	}
 	for _, t := range v.Tabs {
 		if t.Active {
-			return t.Items
+			return groupsOf(t.Items)
 		}
 	}
 	return nil
@@ -138,6 +138,26 @@ type Item struct {
 	Href   string `json:"h"`
 	Icon   string `json:"i,omitempty"`
 	Active bool   `json:"-"`
+	// Group is what the item stands under, with those beside it of the same; empty for none.
+	Group string `json:"-"`
+}
+
+// itemGroup are items that stand under one name; empty for none.
+type itemGroup struct {
+	Name  string
+	Items []Item
+}
+
+// groupsOf are the items in their order, put together by what they stand under.
+func groupsOf(items []Item) (groups []itemGroup) {
+	for _, i := range items {
+		if last := len(groups) - 1; last < 0 || groups[last].Name != i.Group {
+			groups = append(groups, itemGroup{Name: i.Group})
+		}
+		last := &groups[len(groups)-1]
+		last.Items = append(last.Items, i)
+	}
+	return groups
 }
 
 // External tells whether the item leads to another site.

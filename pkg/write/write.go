@@ -259,5 +259,5 @@ func claimError(err error) error {
 // inProgress is the refusal of a key whose first call has not ended.
 func inProgress(cause error) error {
 	return fault.New(fault.Conflict, "A call with this Idempotency-Key is still running. Send it again in a second.").
-		With(map[string]string{"code": "REQUEST_IN_PROGRESS"}).After(time.Second).Because(cause)
+		With(map[string]string{"code": fault.RequestInProgress}).After(time.Second).Because(cause)
 }

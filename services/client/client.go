@@ -136,6 +136,11 @@ type Unreachable struct {
 	cause  error
 }
 
+// NotReached is the error of an exchange that another program has made, with an address that source names.
+func NotReached(source, address string, cause error) *Unreachable {
+	return &Unreachable{&Client{URL: address, Source: source}, cause}
+}
+
 // unreachable classifies the error of an exchange without an answer: ctx's own error when somebody has interrupted it, a plain error
 // for a certificate that is not trusted, which waiting does not mend, and an *Unreachable for everything else.
 func (c *Client) unreachable(ctx context.Context, err error) error {

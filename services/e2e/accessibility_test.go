@@ -63,6 +63,14 @@ func TestAccessibility(t *testing.T) {
 		p.Open("/docs")
 		p.Look("light", 1280)
 		p.report("docs-light-1280", p.violations(nil, nil))
+		for _, place := range []string{"#pay.orders.refund", "#get_brand", "#errors"} {
+			p.Open("/docs" + place)
+			p.eventually("the sidebar marks "+place, func() bool {
+				var at string
+				p.Evaluate(`[...document.querySelectorAll(".side [aria-current=location]")].map((a) => a.hash).join()`, &at)
+				return at == place
+			})
+		}
 		p.Field("Filter tools and routes").Fill("refund money")
 		p.Sees("pay.orders.refund")
 		p.SeesNot("search_brands")

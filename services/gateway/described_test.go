@@ -268,6 +268,105 @@ func (d *document) describes(method, path string, r reply) {
 	d.holds(at+"/content/application~1json/schema", body)
 }
 
+// references counts the references to each place, fails one that leads nowhere, and lists objects with a title that stand where they
+// should be referred to.
+func (d *document) references(pointer string, at any, count map[string]int) {
+	d.t.Helper()
+	switch here := at.(type) {
+	case []any:
+		for i, one := range here {
+			d.references(pointer+"/"+strconv.Itoa(i), one, count)
+		}
+	case map[string]any:
+		if to, is := here["$ref"].(string); is {
+			if count[to]++; !strings.HasPrefix(to, "#/") || d.at(to[1:]) == nil {
+				d.t.Errorf("%s: there is no %s", pointer, to)
+			}
+		}
+		if title, is := here["title"].(string); is && here["properties"] != nil && pointer != "/components/schemas/"+title {
+			d.t.Errorf("%s: %s is said once more", pointer, title)
+		}
+		for name, member := range here {
+			d.references(pointer+"/"+escaped(name), member, count)
+		}
+	}
+}
+
+// TestSchemasAreSaidOnce: what has a name is a component, which operations refer to.
+func TestSchemasAreSaidOnce(t *testing.T) {
+	t.Parallel()
+	d := readDocument(t, realCatalog(t))
+	count := map[string]int{}
+	d.references("", d.root, count)
+	for name, least := range map[string]int{"Brand": 1, "BrandMatch": 1, "Campaign": 3, "Order": 7, "Refund": 3, "Notification": 10,
+		"Warning": 5, "Partner": 2, "Contact": 2, "Column": 2, "DetailCode": 2} {
+		if got := count["#/components/schemas/"+name]; got < least {
+			t.Errorf("%d operations refer to %s, want %d", got, name, least)
+		}
+	}
+	nullable, _ := d.at("/components/schemas/Order/properties/vbank").(map[string]any)
+	if got := line(nullable); got != `{"anyOf":[{"$ref":"#/components/schemas/VirtualAccount"},{"type":"null"}]}` {
+		t.Errorf("vbank is %s", got)
+	}
+	for at, want := range map[string]string{
+		"/paths/~1v1~1pay~1orders~1{code}~1refund/post/responses/409": `["ORDER_NOT_REFUNDABLE","AMOUNT_MISMATCH","REFUND_EXCEEDS_BALANCE",` +
+			`"PROVIDER_DECLINED","IDEMPOTENCY_KEY_CONFLICT","REQUEST_IN_PROGRESS"]`,
+		"/paths/~1v1~1pay~1orders/post/responses/400":              `["BAD_AMOUNT"]`,
+		"/paths/~1v1~1connect~1confirm/post/responses/409":         `["LINK_MISMATCH"]`,
+		"/paths/~1api~1tools~1queue_for_review/post/responses/409": `["REQUEST_IN_PROGRESS"]`,
+		"/paths/~1v1~1pay~1orders~1{code}/get/responses/401":       `["ACCOUNT_LINK_REQUIRED"]`,
+		"/paths/~1api~1tools~1search_brands/post/responses/400":    `null`,
+		"/paths/~1v1~1pay~1orders~1{code}~1cancel/post/responses/409": `["ORDER_NOT_CANCELABLE",` +
+			`"IDEMPOTENCY_KEY_CONFLICT","REQUEST_IN_PROGRESS"]`,
+	} {
+		const code = "/content/application~1json/schema/allOf/1/properties/error/properties/details/properties/code/enum"
+		if d.at(at) == nil || line(d.at(at+code)) != want {
+			t.Errorf("%s: %s, want %s", at, line(d.at(at+code)), want)
+		}
+	}
+	all, _ := d.at("/components/schemas/DetailCode/enum").([]any)
+	if !slices.Contains(all, any("REFUND_EXCEEDS_BALANCE")) || len(all) < 10 {
+		t.Errorf("details.code is one of %v", all)
+	}
+}
+
+// line is v as JSON.
+func line(v any) string {
+	b, _ := json.Marshal(v)
+	return string(b)
+}
+
+// TestNotificationsAreDescribed: each type of message is a webhook with the signature's headers, and its schema takes no other type.
+func TestNotificationsAreDescribed(t *testing.T) {
+	t.Parallel()
+	d := readDocument(t, realCatalog(t))
+	webhooks := maps.Clone(d.root["webhooks"].(map[string]any))
+	for _, kind := range []string{"payment.vbank.issued", "payment.order.paid", "payment.order.canceled", "payment.order.expired",
+		"payment.order.failed", "payment.order.refunded", "payment.refund.succeeded", "payment.refund.failed", "payment.deposit.reversed",
+		"payment.order.attention"} {
+		op, _ := d.at("/webhooks/" + kind + "/post").(map[string]any)
+		delete(webhooks, kind)
+		if op == nil || !strings.HasPrefix(op["description"].(string), "Sent when: ") || len(op["parameters"].([]any)) != 3 ||
+			line(op["security"]) != "[]" {
+			t.Errorf("%s: %v", kind, op)
+		}
+	}
+	if len(webhooks) > 0 {
+		t.Errorf("there are %v too", slices.Sorted(maps.Keys(webhooks)))
+	}
+	const schema = "/post/requestBody/content/application~1json/schema"
+	_, example := d.resolved("/webhooks/payment.vbank.issued/post/requestBody/content/application~1json/examples/message")
+	d.holds("/webhooks/payment.vbank.issued"+schema, example["value"])
+	other, err := d.compiler.Compile("openapi.json#/webhooks/payment.order.paid" + schema)
+	if err != nil || other.Validate(example["value"]) == nil {
+		t.Errorf("%v: a message of another type is taken", err)
+	}
+	for name, value := range map[string]string{"WebhookID": "msg_01KF0E44M00000000000000001", "WebhookTimestamp": "1768467600",
+		"WebhookSignature": "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE= v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="} {
+		d.holds("/components/parameters/"+name+"/schema", value)
+	}
+}
+
 // TestAnswersAreAsDescribed holds answers of the edge, of a tool and of a route, good and bad, to the description.
 func TestAnswersAreAsDescribed(t *testing.T) {
 	t.Parallel()

@@ -38,6 +38,24 @@ func TestTheCatalogIsSmall(t *testing.T) {
 	}
 }
 
+// TestAMemberOfAnotherToolNamesThatTool: a refusal says who takes what this tool does not.
+func TestAMemberOfAnotherToolNamesThatTool(t *testing.T) {
+	t.Parallel()
+	e := realCatalog(t)
+	for _, c := range []struct{ tool, input, want string }{
+		{"search_campaigns", `{"brandId":7}`, "; brandId is of get_brand."},
+		{"search_brands", `{"brandIds":[7]}`, "; brandId is of get_brand."},
+		{"get_brand", `{"brandIds":[7]}`, "/brandIds is not a property of this input; did you mean brandId? Here it has"},
+		{"search_brands", `{"zzz":7}`, "lastCampaignBefore, limit, offset."},
+		{"search_brands", `{"partnerId":7,"sql":"SELECT 1"}`, "; partnerId is of search_campaigns, search_partner_contacts. (1 more"},
+	} {
+		r := e.do(t, "POST", "/api/tools/"+c.tool, c.input, bearer(allScopes)...)
+		if r.status != http.StatusBadRequest || !strings.Contains(r.env.Error.Message, c.want) {
+			t.Errorf("%s %s: %d %s", c.tool, c.input, r.status, r.env.Error.Message)
+		}
+	}
+}
+
 func TestAnUnknownToolNamesTheOneThatWasMeant(t *testing.T) {
 	e := realCatalog(t)
 	for name, want := range map[string]string{

@@ -31,6 +31,7 @@ func TestExamples(t *testing.T) {
 	p.example(t, "pay.orders.create")
 	p.example(t, "pay.orders.create")
 	p.drain()
+	p.message(t)
 	clock.Advance(time.Hour)
 	p.deposit(p.real("po_", 1), 11000, 1)
 	p.drain()
@@ -58,6 +59,30 @@ func TestExamples(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// message holds the example of a notification to the first that the app has got.
+func (p *story) message(t *testing.T) {
+	t.Helper()
+	file := filepath.Join("api", "examples", "notification.json")
+	got := []byte(p.asShown(string(p.app.all()[0].Body)))
+	if *update {
+		var b bytes.Buffer
+		if err := json.Indent(&b, got, "", "  "); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, append(b.Bytes(), '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var want bytes.Buffer
+	b, err := os.ReadFile(file)
+	if err == nil {
+		err = json.Compact(&want, b)
+	}
+	if err != nil || want.String() != string(got) {
+		t.Errorf("%v; the app got\n%s\nand the example is\n%s", err, got, want.Bytes())
 	}
 }
 

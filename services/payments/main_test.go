@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -320,6 +321,11 @@ func (s *shop) refused(route, key, input string, code fault.Code, details string
 	said, _ := json.Marshal(f.Details)
 	if f.Code != code || details != "" && !bytes.Contains(said, []byte(`"code":"`+details+`"`)) {
 		s.t.Fatalf("%s %s: %v %s, want %s %s", route, input, err, said, code, details)
+	}
+	if details != "" && !slices.ContainsFunc(s.routes[route].Spec.Errors, func(e tool.ErrorDoc) bool {
+		return e.Code == code && slices.Contains(e.DetailCodes, details)
+	}) {
+		s.t.Errorf("%s answers %s, and does not declare it", route, details)
 	}
 }
 

@@ -180,7 +180,7 @@ func (s *Service) answerExisting(ctx context.Context, call write.Call, claim wri
 	case err != nil:
 	case ownedBy(call.Caller, a.Order) != nil:
 		err = fault.New(fault.Conflict, "Another order has the clientOrderId %q already. Choose another one.", wanted.ClientOrderID).
-			With(map[string]string{"code": "CLIENT_ORDER_ID_TAKEN"})
+			With(map[string]string{"code": order.CodeClientOrderTaken})
 	case a.Order.Amounts.Amount != wanted.Amounts.Amount || a.Order.Supply != wanted.Supply || a.Order.VAT != wanted.VAT:
 		err = order.Conflict(order.CodeAmountMismatch, "The order with this clientOrderId has another amount.",
 			map[string]any{"stored": a.Order.Amounts.Amount, "requested": wanted.Amounts.Amount})

@@ -19,6 +19,9 @@ type Brand struct {
 	CreatedAt    DateTime `json:"created_at" jsonschema:"When the brand was made, without a zone"`
 }
 
+// SchemaTitle implements schema.Titled.
+func (Brand) SchemaTitle() string { return "Brand" }
+
 // BrandMatch is a row of search_brands.
 type BrandMatch struct {
 	ID             ID            `json:"brand_id" jsonschema:"Brand id"`
@@ -33,6 +36,9 @@ type BrandMatch struct {
 	LastCampaign   *LastCampaign `json:"last_campaign" jsonschema:"That campaign, whatever its status; null when there is none"`
 	Contact        *BrandContact `json:"contact" jsonschema:"A person to write to: verified address, active account, newest log-in. Null unless hasVerifiedContact is true"`
 }
+
+// SchemaTitle implements schema.Titled.
+func (BrandMatch) SchemaTitle() string { return "BrandMatch" }
 
 // LastCampaign is the campaign of a brand with the greatest start_at, and of several the one with the highest id.
 type LastCampaign struct {
@@ -83,6 +89,9 @@ type Partner struct {
 	CreatedAt   DateTime `json:"created_at" jsonschema:"When the account was made, without a zone"`
 }
 
+// SchemaTitle implements schema.Titled.
+func (Partner) SchemaTitle() string { return "Partner" }
+
 // Contact is a corporate contact person whose e-mail address has been verified; no
 // other kind of contact leaves the service.
 type Contact struct {
@@ -93,6 +102,9 @@ type Contact struct {
 	AccountStatus string    `json:"account_status" jsonschema:"READY is active; others are PENDING, LEAVE and so on"`
 	LastLoginAt   *DateTime `json:"last_login_at" jsonschema:"Last log-in, without a zone; null when there was none"`
 }
+
+// SchemaTitle implements schema.Titled.
+func (Contact) SchemaTitle() string { return "Contact" }
 
 // BrandContact is the one contact that search_brands names for a brand.
 type BrandContact struct {

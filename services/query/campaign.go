@@ -24,6 +24,9 @@ type Campaign struct {
 	PartnerName *string   `json:"partner_name" jsonschema:"Name of the owning partner; null when the source has no such partner"`
 }
 
+// SchemaTitle implements schema.Titled.
+func (Campaign) SchemaTitle() string { return "Campaign" }
+
 // statuses are the status codes that have a meaning.
 var statuses = [...]struct{ code, meaning string }{
 	{"1206", "accepting"}, {"1208", "under_review"}, {"1209", "closed"}, {"1210", "cancelled"}, {"1211", "rejected"},

@@ -23,6 +23,9 @@ type Column struct {
 	Codes      []Code     `json:"codes,omitempty" jsonschema:"The codes that the column holds, the most frequent first, up to 50; absent when it holds none"`
 }
 
+// SchemaTitle implements schema.Titled.
+func (Column) SchemaTitle() string { return "Column" }
+
 // TableColumns is the answer of describe_schema for one table.
 type TableColumns struct {
 	Table      string   `json:"table" jsonschema:"Table name"`

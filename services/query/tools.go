@@ -324,7 +324,8 @@ func executeReadSQLTool(s *Service) tool.Tool {
 					"too many columns (rule sql.columns), or the database refused it (rule sql.server, with details.db_errno), as one that needs more " +
 					"than max_temporary_bytes."},
 			{Code: fault.DBTimeout,
-				Reason: "The statement ran longer than MCP_QUERY_TIMEOUT_MS and was stopped. Read less, or look at its EXPLAIN."},
+				Reason: "The statement ran longer than MCP_QUERY_TIMEOUT_MS and was stopped. The same one would again, so it is not retryable: " +
+					"details.narrow says how to read less."},
 			{Code: fault.RateLimit,
 				Reason: "Too many statements run on the source database, or too many large answers are on their way, or a statement of this key was " +
 					"stopped and the database has not ended it yet: write that one cheaper (details.scope is source). Try again after retryAfter " +

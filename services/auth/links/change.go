@@ -14,6 +14,9 @@ import (
 // maxCode bounds what is taken for a code, in bytes.
 const maxCode = 100
 
+// CodeMismatch is details.code of the E_CONFLICT of a code that comes for another user.
+const CodeMismatch = "LINK_MISMATCH"
+
 // Confirm makes a link hold that its user has allowed: the app that calls says by the code, and by whom it calls for, that
 // it was the same person. A code is good once. One that another app has, or that comes for another user, ends the link:
 // somebody has handed on what was theirs. E_NOT_FOUND for a code that is none, or not any more; E_CONFLICT for another
@@ -41,7 +44,7 @@ func (s *Service) Confirm(ctx context.Context, code string) (Link, error) {
 		case r.Link.ExternalUser != who.ExternalUserID:
 			refused = fault.New(fault.Conflict,
 				"The code belongs to another user of yours, so the link was dropped. Send this user to a link_url of their own.").
-				With(map[string]string{"code": "LINK_MISMATCH"})
+				With(map[string]string{"code": CodeMismatch})
 		case !r.App.Live:
 			return Change{}, refuse(Closed, r.App)
 		}

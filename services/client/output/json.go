@@ -23,6 +23,17 @@ func JSON(w io.Writer, raw []byte) error {
 	return err
 }
 
+// Line writes JSON in one line, and is otherwise as JSON.
+func Line(w io.Writer, raw []byte) error {
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		return fmt.Errorf("the gateway's answer cannot be read: %w", err)
+	}
+	b.WriteByte('\n')
+	_, err := w.Write(escaped(b.Bytes()))
+	return err
+}
+
 // escaped writes characters that steer a terminal, and bytes that are not UTF-8, as \u escapes: to a JSON parser they say the same.
 func escaped(b []byte) []byte {
 	if bytes.IndexFunc(b, steers) < 0 && utf8.Valid(b) {

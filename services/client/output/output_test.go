@@ -240,7 +240,7 @@ func TestProgress(t *testing.T) {
 		for wait, want := range map[time.Duration]string{1900 * time.Millisecond: "",
 			2300 * time.Millisecond: "\r| search<U+001B>[31m 2 s\r/ search<U+001B>[31m 2 s\r" + strings.Repeat(" ", 24) + "\r"} {
 			var b bytes.Buffer
-			stop := output.Progress(&b, output.Screen{Width: 30}, "search\x1b[31m")
+			stop := output.Progress(&b, output.Screen{Width: 30}, func() string { return "search\x1b[31m" })
 			time.Sleep(wait)
 			stop()
 			stop()

@@ -13,7 +13,7 @@ const progressDelay = 2 * time.Second
 
 // Progress tells on a terminal what is waited for, in one line that goes away again, from two seconds on. The caller ends it
 // by stop, which returns when nothing more is written.
-func Progress(w io.Writer, s Screen, what string) (stop func()) {
+func Progress(w io.Writer, s Screen, what func() string) (stop func()) {
 	end := make(chan struct{})
 	var done sync.WaitGroup
 	done.Go(func() {
@@ -30,7 +30,7 @@ func Progress(w io.Writer, s Screen, what string) (stop func()) {
 				}
 				return
 			case <-wait.C:
-				line := fmt.Sprintf("%c %s %d s", []rune(`|/-\`)[turn%4], Sanitize(what), int(time.Since(begun).Seconds()))
+				line := fmt.Sprintf("%c %s %d s", []rune(`|/-\`)[turn%4], Sanitize(what()), int(time.Since(begun).Seconds()))
 				// A line that wraps could not be taken back.
 				line = Truncate(line, max(s.Width-1, 10))
 				widest = max(widest, Width(line))

@@ -59,6 +59,8 @@ type version struct {
 	console []*ConsoleRoute
 	// finders are the services that are asked for what people look for in the console.
 	finders []string
+	// notifications are what services tell apps.
+	notifications []*tool.Notifications
 	description
 	// rendered is what was made of the tools for callers, by its name and the scopes held (ForScopes): there are as many as
 	// combinations of scopes in use.
@@ -159,6 +161,14 @@ func merge(owners map[string]*owner) (*version, error) {
 				return nil, err
 			}
 			all.routes[e.elements[0]] = append(all.routes[e.elements[0]], e)
+		}
+		if n := o.notifications; n != nil {
+			all.notifications = append(all.notifications, n)
+			for _, t := range n.Types {
+				if err := claim("notification "+t.Type, name); err != nil {
+					return nil, err
+				}
+			}
 		}
 		for _, r := range o.console {
 			if err := claim("console route "+r.Prefix, name); err != nil {

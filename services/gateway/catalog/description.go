@@ -17,7 +17,7 @@ type description struct {
 // describe ends the making of a version: its description is that of its tools and routes.
 func (v *version) describe() *version {
 	api := sync.OnceValue(func() reference.API {
-		a := reference.API{Version: service.Version}
+		a := reference.API{Version: service.Version, Notifications: v.notifications}
 		for _, e := range v.ordered {
 			a.Tools = append(a.Tools, e.Spec)
 		}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"time"
 
@@ -20,6 +22,9 @@ const (
 	maxRoutes    = 200
 	maxRouteBody = 32 << 20
 	maxRouteTime = 2 * time.Minute
+	// maxNotifications and maxNotificationBytes bound what it may say of its messages.
+	maxNotifications     = 100
+	maxNotificationBytes = 256 << 10
 )
 
 // Entry is a tool or a route of the API, its owner, and its input's validator.
@@ -30,9 +35,9 @@ type Entry struct {
 	Route *tool.RouteSpec
 	// Input is the schema of a route's input; nil for a tool, whose validator is enough.
 	Input *schema.Schema
-	// elements are those of a route's path.
-	elements  []string
-	validator *schema.Validator
+	// elements are those of a route's path, members the names of what a tool's input has.
+	elements, members []string
+	validator         *schema.Validator
 }
 
 // Validate judges an input; the owner judges it again.
@@ -61,6 +66,7 @@ type owner struct {
 	console       []*ConsoleRoute
 	// finds tells that it is asked for what people look for in the console.
 	finds bool
+	notifications *tool.Notifications
 }
 
 // compile reads and judges the manifest of a service.
@@ -77,12 +83,12 @@ func compile(name string, b []byte) (*owner, error) {
 		if slices.ContainsFunc(o.tools, func(e *Entry) bool { return e.Spec.Name == spec.Name }) {
 			return nil, fmt.Errorf("tool %s is there twice", spec.Name)
 		}
-		_, validator, err := compileInput(spec)
+		input, validator, err := compileInput(spec)
 		if err != nil {
 			return nil, fmt.Errorf("tool %s: %w", spec.Name, err)
 		}
 		validator.Lenient()
-		o.tools = append(o.tools, &Entry{Spec: spec, Service: name, validator: validator})
+		o.tools = append(o.tools, &Entry{Spec: spec, Service: name, members: slices.Sorted(maps.Keys(input.Properties)), validator: validator})
 	}
 	if len(m.Routes) > maxRoutes {
 		return nil, fmt.Errorf("it has more than %d routes", maxRoutes)
@@ -104,7 +110,31 @@ func compile(name string, b []byte) (*owner, error) {
 		o.console = append(o.console, &ConsoleRoute{r, name})
 	}
 	o.finds = slices.ContainsFunc(m.Operations, func(s tool.OperationSpec) bool { return s.Path == web.FindPath })
-	return o, nil
+	o.notifications = m.Notifications
+	return o, checkNotifications(m.Notifications)
+}
+
+// notificationType is the form of the type of a message, which is a member's name in the description of the API.
+var notificationType = regexp.MustCompile(`^[a-z]+(\.[a-z_]+){1,5}$`)
+
+// checkNotifications judges what a service says of its messages; nil is none.
+func checkNotifications(n *tool.Notifications) error {
+	if n == nil {
+		return nil
+	}
+	var body schema.Schema
+	switch err := json.Unmarshal(n.Body, &body); {
+	case err != nil || body.Type != "object":
+		return errors.New("the schema of its notifications is none of an object")
+	case len(n.Types) > maxNotifications || len(n.Body)+len(n.Example) > maxNotificationBytes:
+		return errors.New("it says too much of its notifications")
+	}
+	for _, t := range n.Types {
+		if !notificationType.MatchString(t.Type) {
+			return fmt.Errorf("%q is no type of a notification", Shown(t.Type))
+		}
+	}
+	return nil
 }
 
 // compileInput compiles the schema of an input, and bounds what its validator reads to the body that the tool takes.

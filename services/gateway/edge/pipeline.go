@@ -65,7 +65,7 @@ func (check Stage) middleware(next endpoint.Endpoint) endpoint.Endpoint {
 // Stages, between the lookup of the tool and its input. A transport makes the Call of what it has read, ends with
 // Route, and writes the Answer or the failure in its own form.
 func (g *Gateway) Pipeline(a Authenticator, last endpoint.Endpoint) endpoint.Endpoint {
-	stages := slices.Concat([]Stage{capBody, g.authenticate(a), g.lookup}, a.Stages(g), []Stage{authorized, requireKey, validate, deadline})
+	stages := slices.Concat([]Stage{capBody, g.authenticate(a), g.lookup}, a.Stages(g), []Stage{authorized, requireKey, g.validate, deadline})
 	return g.chain(last, stages...)
 }
 
@@ -204,13 +204,13 @@ func requireKey(ctx context.Context, c *Call) (_ context.Context, err error) {
 }
 
 // validate reads the input and holds it to the tool's schema. Its owner does so again.
-func validate(ctx context.Context, c *Call) (context.Context, error) {
+func (g *Gateway) validate(ctx context.Context, c *Call) (context.Context, error) {
 	input, err := c.Read(ctx, c.Entry.Spec.MaxBody)
 	if err != nil {
 		return ctx, err
 	}
 	if f := c.Entry.Validate(ctx, input); f != nil {
-		return ctx, f
+		return ctx, g.Catalog.Elsewhere(c.Entry, f)
 	}
 	c.Input = input
 	return ctx, nil

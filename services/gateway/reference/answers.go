@@ -77,9 +77,10 @@ func byStatus(errors []tool.ErrorDoc) map[int][]tool.ErrorDoc {
 // failed is the answer of a call that failed with one of these codes, which have one status.
 func failed(errors []tool.ErrorDoc) object {
 	var lines []string
+	var detailCodes []string
 	codes, examples, names := []fault.Code{}, object{}, []string{"X-Request-Id"}
 	for _, e := range errors {
-		codes = append(codes, e.Code)
+		codes, detailCodes = append(codes, e.Code), union(detailCodes, e.DetailCodes)
 		lines = append(lines, fmt.Sprintf("`%s`: %s", e.Code, e.Reason))
 		examples[string(e.Code)] = ref("examples", string(e.Code))
 		switch e.Code {
@@ -89,7 +90,11 @@ func failed(errors []tool.ErrorDoc) object {
 			names = append(names, "Retry-After")
 		}
 	}
-	code := object{"properties": object{"error": object{"properties": object{"code": object{"enum": codes}}}}}
+	members := object{"code": object{"enum": codes}}
+	if len(detailCodes) > 0 {
+		members["details"] = object{"properties": object{"code": object{"enum": detailCodes}}}
+	}
+	code := object{"properties": object{"error": object{"properties": members}}}
 	return object{"description": strings.Join(lines, "\n\n"), "headers": headerRefs(names...),
 		"content": object{"application/json": media(object{"allOf": []object{ref("schemas", "Failure"), code}}, examples)}}
 }

@@ -30,7 +30,7 @@ func (o operation) errors() []tool.ErrorDoc {
 		edge = append(edge, tool.ErrorDoc{Code: fault.Scope, Reason: "The credential lacks the scope " + o.Scope + "."})
 	}
 	if o.Credential == tool.AppCredential {
-		edge = append(edge, tool.ErrorDoc{Code: fault.AccountLinkMissing,
+		edge = append(edge, tool.ErrorDoc{Code: fault.AccountLinkMissing, DetailCodes: []string{string(fault.AccountLinkMissing)},
 			Reason: "The user has not linked an account to this app, or not with this scope: send them to link_url, and call again " +
 				"then."})
 	}
@@ -78,15 +78,34 @@ func anyErrors() []tool.ErrorDoc {
 func keyTwice() []tool.ErrorDoc {
 	return []tool.ErrorDoc{
 		{Code: fault.Idempotency, Reason: "The Idempotency-Key was used before with another input."},
-		{Code: fault.Conflict, Reason: "A call with the same Idempotency-Key still runs (details.code REQUEST_IN_PROGRESS)."},
+		{Code: fault.Conflict, DetailCodes: []string{fault.RequestInProgress},
+			Reason: "A call with the same Idempotency-Key still runs (details.code " + fault.RequestInProgress + ")."},
 	}
 }
 
-// merged is the edge's errors and then an operation's own, which replace those of the same code.
+// merged is the edge's errors and then an operation's own, which replace those of the same code, but for their details.code: the
+// edge can still refuse so.
 func merged(edge, own []tool.ErrorDoc) []tool.ErrorDoc {
+	own = slices.Clone(own)
 	return append(slices.DeleteFunc(edge, func(e tool.ErrorDoc) bool {
-		return slices.ContainsFunc(own, func(o tool.ErrorDoc) bool { return o.Code == e.Code })
+		i := slices.IndexFunc(own, func(o tool.ErrorDoc) bool { return o.Code == e.Code })
+		if i < 0 {
+			return false
+		}
+		own[i].DetailCodes = union(own[i].DetailCodes, e.DetailCodes)
+		return true
 	}), own...)
+}
+
+// union is a, and what of b is not in it.
+func union(a, b []string) []string {
+	a = slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(a, s) {
+			a = append(a, s)
+		}
+	}
+	return a
 }
 
 // failure is the envelope of a failure.

@@ -21,6 +21,7 @@ type field struct {
 // node is as much of a schema as the page shows.
 type node struct {
 	Type                 any                        `json:"type"`
+	Title                string                     `json:"title"`
 	Description          string                     `json:"description"`
 	Properties           map[string]json.RawMessage `json:"properties"`
 	Required             []string                   `json:"required"`

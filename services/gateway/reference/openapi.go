@@ -38,6 +38,7 @@ type document struct {
 	Security     []object `json:"security"`
 	Tags         []object `json:"tags"`
 	Paths        object   `json:"paths"`
+	Webhooks     object   `json:"webhooks,omitempty"`
 	// Components are the parts that are said once and referred to.
 	Components struct {
 		SecuritySchemes object `json:"securitySchemes"`
@@ -60,8 +61,23 @@ func (a API) OpenAPI() ([]byte, error) {
 		return nil, err
 	}
 	d.Info["version"], d.Info["description"] = a.Version, guide
+	names := named{}
+	for name, s := range d.Components.Schemas {
+		names[name] = encoded(s)
+	}
+	for i := range operations {
+		operations[i].Output = names.refer(operations[i].Output)
+	}
+	d.Webhooks = a.webhooks(names)
 	d.Tags, d.Paths = tags(operations), paths(operations)
+	if len(d.Webhooks) > 0 {
+		d.Tags = append(d.Tags, object{"name": notificationTag, "description": "What Hub tells the receiver of a Connected App."})
+	}
+	for name, s := range names {
+		d.Components.Schemas[name] = s
+	}
 	d.Components.Schemas["ErrorCode"] = object{"enum": slices.Sorted(maps.Keys(fault.Codes()))}
+	d.Components.Schemas["DetailCode"] = object{"enum": detailCodes(operations), "description": "Tells one failure of a code from another."}
 	d.Components.Examples = object{}
 	for code, f := range failures() {
 		d.Components.Examples[string(code)] = object{"summary": string(code), "value": f}
@@ -82,6 +98,9 @@ func paths(operations []operation) object {
 	}
 	return paths
 }
+
+// notificationTag is the tag of messages to apps.
+const notificationTag = "notifications"
 
 // tags are the catalog, the categories and the first words of routes, in the order in which they come.
 func tags(operations []operation) []object {

@@ -46,16 +46,17 @@ func (a API) Page(site *web.Site) (*web.Static, error) {
 	tab := web.Tab{Slug: "docs", Name: "API reference"}
 	for _, i := range []struct{ name, id string }{{"Calling a tool", "calling"}, {"Errors", "errors"}, {"Limits", "limits"},
 		{"MCP clients", "mcp"}, {"A ServiceJWT", "servicejwt"}, {"Notifications", "notifications"}} {
-		tab.Items = append(tab.Items, web.Item{Name: i.name, Href: Path + "#" + i.id})
+		tab.Items = append(tab.Items, web.Item{Name: i.name, Href: Path + "#" + i.id, Group: "Guide"})
 	}
 	for _, g := range groups {
 		for _, o := range g.Operations {
-			tab.Items = append(tab.Items, web.Item{Name: o.Name, Href: Path + "#" + o.ID})
+			tab.Items = append(tab.Items, web.Item{Name: o.Name, Href: Path + "#" + o.ID, Group: g.Title})
 		}
 	}
 	return site.RenderStatic("docs", Path, []web.Tab{tab}, web.Page{Title: "API reference", Tab: tab.Slug,
 		Lead: fmt.Sprintf("Hub %s: %d tools for agents, and %d routes for Connected Apps.", a.Version, len(a.Tools), len(a.Routes)),
 		Data: map[string]any{"Groups": groups, "Codes": codes(), "Tokens": tokens, "Notifications": notifications,
+			"Told": a.told(),
 			"Call": block{"first-call", "A first call", curl("", ToolRoot+"search_brands", keyHeaders(),
 				json.RawMessage(`{"hasVerifiedContact":true,"limit":2}`))},
 			"Success": block{"first-success", "A success", line(envelope{true, "search_brands", 2, exampleRequestID, 3,
@@ -65,6 +66,14 @@ func (a API) Page(site *web.Site) (*web.Static, error) {
 				`claude mcp add --transport http hub "$HUB_URL/mcp" --header "Authorization: Bearer $HUB_API_KEY"`},
 			"Servers": block{"mcp-servers", "A list of servers", servers},
 		}})
+}
+
+// told are the types of the messages to apps.
+func (a API) told() (all []tool.NotificationType) {
+	for _, n := range a.Notifications {
+		all = append(all, n.Types...)
+	}
+	return all
 }
 
 // servers is what clients of the Model Context Protocol have in their settings.

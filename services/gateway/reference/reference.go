@@ -26,6 +26,8 @@ type API struct {
 	Version string
 	Tools   []tool.Spec
 	Routes  []tool.RouteSpec
+	// Notifications are what services send to Connected Apps.
+	Notifications []*tool.Notifications
 }
 
 // operation is a tool or a route as a client calls it. A tool is a route that takes API keys, at the path of its name.

@@ -11,6 +11,8 @@ import (
 	"embed"
 	"net/http"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -61,12 +63,28 @@ type codeIn struct {
 
 // What the routes have in common among their errors.
 var (
-	invalid      = tool.ErrorDoc{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."}
-	notFound     = tool.ErrorDoc{Code: fault.NotFound, Reason: "There is no such order of this app and this user."}
-	unavailable  = tool.ErrorDoc{Code: fault.DB, Reason: "The store, auth or the provider cannot be reached right now. Try again in a moment."}
-	keyConflicts = "IDEMPOTENCY_KEY_CONFLICT (the key was used for something else), " +
-		"REQUEST_IN_PROGRESS (the first call with the key still runs)"
+	invalid     = tool.ErrorDoc{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."}
+	notFound    = tool.ErrorDoc{Code: fault.NotFound, Reason: "There is no such order of this app and this user."}
+	unavailable = tool.ErrorDoc{Code: fault.DB, Reason: "The store, auth or the provider cannot be reached right now. Try again in a moment."}
 )
+
+// conflict is E_CONFLICT with each details.code that it can have, and when: codes and texts by turns.
+func conflict(codes ...string) tool.ErrorDoc {
+	doc := tool.ErrorDoc{Code: fault.Conflict}
+	var told []string
+	for pair := range slices.Chunk(codes, 2) {
+		doc.DetailCodes = append(doc.DetailCodes, pair[0])
+		told = append(told, pair[0]+" ("+pair[1]+")")
+	}
+	doc.Reason = "details.code: " + strings.Join(told, ", ") + "."
+	return doc
+}
+
+// keyConflict is conflict for a route that takes an Idempotency-Key.
+func keyConflict(codes ...string) tool.ErrorDoc {
+	return conflict(append(codes, order.CodeKeyReused, "the key was used for something else",
+		order.CodeInProgress, "the first call with the key still runs")...)
+}
 
 // createRoute declares POST /v1/pay/orders. It answers 201 for a new order, and 200 for one that the clientOrderId
 // names already. With an Idempotency-Key the same call is done once (SPEC.md 7).
@@ -102,10 +120,11 @@ func createRoute(s *payments.Service) tool.APIRoute {
 					schema.Optional("tel", schema.String("Digits.", schema.Pattern(`^[0-9]{1,20}$`))))),
 				schema.Optional("metadata", schema.FreeObject("At most 20 pairs of strings, echoed in answers and notifications.")),
 			),
-			Errors: []tool.ErrorDoc{invalid, {Code: fault.BadAmount, Reason: "The price does not hold: details.rule is MISSING, SUM, RANGE or " +
-				"NEGATIVE."},
-				{Code: fault.Conflict, Reason: "details.code: AMOUNT_MISMATCH (the clientOrderId has another amount), PROVIDER_DECLINED, " +
-					"CLIENT_ORDER_ID_TAKEN, " + keyConflicts},
+			Errors: []tool.ErrorDoc{invalid, {Code: fault.BadAmount, DetailCodes: []string{string(fault.BadAmount)},
+				Reason: "The price does not hold: details.rule is MISSING, SUM, RANGE or NEGATIVE."},
+				keyConflict(order.CodeAmountMismatch, "the clientOrderId has another amount",
+					order.CodeProviderDeclined, "the provider refuses the order",
+					order.CodeClientOrderTaken, "the order of the clientOrderId is another user's"),
 				unavailable},
 		}}, func(ctx context.Context, in createIn) (tool.Result, error) {
 		w, err := in.input()
@@ -177,9 +196,10 @@ func refundRoute(s *payments.Service) tool.APIRoute {
 					schema.Required("holder", schema.String("Whose account it is.", schema.Length(1, 10))))),
 				schema.Optional("expectedRefundable", schema.Integer("What the caller takes the refundable amount for: another one is a conflict.")),
 			),
-			Errors: []tool.ErrorDoc{invalid, notFound, {Code: fault.Conflict, Reason: "details.code: ORDER_NOT_REFUNDABLE, AMOUNT_MISMATCH " +
-				"(expectedRefundable), " +
-				"REFUND_EXCEEDS_BALANCE, PROVIDER_DECLINED, " + keyConflicts}, unavailable}}},
+			Errors: []tool.ErrorDoc{invalid, notFound, keyConflict(order.CodeNotRefundable, "the order is not PAID",
+				order.CodeAmountMismatch, "what can be refunded is not expectedRefundable",
+				order.CodeExceedsBalance, "the amount is more than what can be refunded",
+				order.CodeProviderDeclined, "the provider refuses the refund"), unavailable}}},
 		func(ctx context.Context, in refundIn) (tool.Result, error) {
 			w, err := in.input()
 			if err != nil {
@@ -195,9 +215,7 @@ func cancelRoute(s *payments.Service) tool.APIRoute {
 		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.cancel", Category: category, Scope: scopeWrite,
 			MaxBody: maxBody, Timeout: providerTimeout, Description: "Gives an order up that is not paid. A paid one is refunded.",
 			Output: schema.Of[payments.OrderAnswer](), Input: schema.Object(codeMember()),
-			Errors: []tool.ErrorDoc{invalid, notFound, {Code: fault.Conflict, Reason: "details.code: ORDER_NOT_CANCELABLE (it is paid, or has " +
-				"ended), " + keyConflicts},
-				unavailable}}},
+			Errors: []tool.ErrorDoc{invalid, notFound, keyConflict(order.CodeNotCancelable, "it is paid, or has ended"), unavailable}}},
 		func(ctx context.Context, in codeIn) (tool.Result, error) { return s.CancelOrder(ctx, in.Code) })
 }
 
@@ -209,8 +227,7 @@ func reconcileRoute(s *payments.Service) tool.APIRoute {
 			MaxBody: maxBody, Timeout: providerTimeout, Description: "Asks the provider about the order now, and brings it to what the provider " +
 				"says.",
 			Input: schema.Object(codeMember(), schema.Optional("amount", schema.Integer("What the caller takes the order's amount for."))),
-			Errors: []tool.ErrorDoc{invalid, notFound, {Code: fault.Conflict, Reason: "details.code AMOUNT_MISMATCH: the caller or the provider " +
-				"has another amount."},
+			Errors: []tool.ErrorDoc{invalid, notFound, conflict(order.CodeAmountMismatch, "the caller or the provider has another amount"),
 				unavailable}}},
 		func(ctx context.Context, in reconcileIn) (payments.OrderAnswer, error) {
 			amount, err := in.amount()

@@ -105,6 +105,9 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
+// SchemaTitle implements schema.Titled.
+func (Failure) SchemaTitle() string { return "PaymentFailure" }
+
 // Unchanged tells whether nothing was done to the order since other.
 func (o Order) Unchanged(other Order) bool {
 	return o.Version == other.Version && o.TID == other.TID && o.CheckoutURL == other.CheckoutURL && o.Attention == other.Attention

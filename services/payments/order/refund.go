@@ -49,13 +49,14 @@ type Refund struct {
 
 // The details.code of conflicts about money.
 const (
-	codeNotRefundable    = "ORDER_NOT_REFUNDABLE"
-	codeExceedsBalance   = "REFUND_EXCEEDS_BALANCE"
+	CodeNotRefundable    = "ORDER_NOT_REFUNDABLE"
+	CodeExceedsBalance   = "REFUND_EXCEEDS_BALANCE"
 	CodeAmountMismatch   = "AMOUNT_MISMATCH"
 	CodeNotCancelable    = "ORDER_NOT_CANCELABLE"
 	CodeProviderDeclined = "PROVIDER_DECLINED"
+	CodeClientOrderTaken = "CLIENT_ORDER_ID_TAKEN"
 	CodeKeyReused        = "IDEMPOTENCY_KEY_CONFLICT"
-	CodeInProgress       = "REQUEST_IN_PROGRESS"
+	CodeInProgress       = fault.RequestInProgress
 	codeOrderChanged     = "ORDER_CHANGED"
 	codeDepositNotOpen   = "DEPOSIT_NOT_OPEN"
 	CodeSamePayment      = "DEPOSIT_OF_APPLIED_PAYMENT"
@@ -102,7 +103,7 @@ func (a *Aggregate) RequestRefund(in RefundRequest) (Refund, error) {
 	o := &a.Order
 	left := o.Refundable()
 	if o.Status != Paid {
-		return Refund{}, Conflict(codeNotRefundable, "The order "+o.Code+" is "+string(o.Status)+"; only a PAID one can be refunded.",
+		return Refund{}, Conflict(CodeNotRefundable, "The order "+o.Code+" is "+string(o.Status)+"; only a PAID one can be refunded.",
 			map[string]any{"status": o.Status})
 	}
 	if in.ExpectedRefundable != nil && *in.ExpectedRefundable != left {
@@ -114,7 +115,7 @@ func (a *Aggregate) RequestRefund(in RefundRequest) (Refund, error) {
 		amount = *in.Amount
 	}
 	if amount > left || left == 0 || amount < 1 {
-		return Refund{}, Conflict(codeExceedsBalance, "The refund is more than what can be refunded of the order.",
+		return Refund{}, Conflict(CodeExceedsBalance, "The refund is more than what can be refunded of the order.",
 			map[string]any{"requested": amount, "refundable": left})
 	}
 	r := Refund{Code: in.Code, Amount: amount, Status: RefundPending, Source: SourceAPI, Reason: in.Reason, Account: in.Account,

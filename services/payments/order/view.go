@@ -50,6 +50,9 @@ type VirtualAccountView struct {
 	ExpiresAt     string `json:"expiresAt"`
 }
 
+// SchemaTitle implements schema.Titled.
+func (VirtualAccountView) SchemaTitle() string { return "VirtualAccount" }
+
 // RefundView is a refund as the order's app sees it. The account is masked.
 type RefundView struct {
 	Code          string                  `json:"code"`
@@ -113,17 +116,35 @@ func moment(t *time.Time) *string {
 	return new(schema.Moment(*t))
 }
 
-// notification is the body of the message about an event, with the order as the event has left it (SPEC.md 9).
+// SchemaTitle implements schema.Titled.
+func (View) SchemaTitle() string { return "Order" }
+
+// SchemaTitle implements schema.Titled.
+func (RefundView) SchemaTitle() string { return "Refund" }
+
+// Message is what an app is told of an event (SPEC.md 9).
+type Message struct {
+	Type      string      `json:"type" jsonschema:"What has happened; ignore a type that you do not know"`
+	Timestamp string      `json:"timestamp" jsonschema:"When it happened, RFC 3339; the same at each attempt"`
+	Data      MessageData `json:"data"`
+}
+
+// MessageData is the order, as the event has left it.
+type MessageData struct {
+	Code           string      `json:"code" jsonschema:"The code of the order"`
+	Status         string      `json:"status" jsonschema:"Its state; VBANK_ISSUED when an account was issued"`
+	Seq            int64       `json:"seq" jsonschema:"The version of the order: leave out a lower one than you know"`
+	ExternalUserID string      `json:"externalUserId" jsonschema:"Whose order it is, in the app"`
+	Order          View        `json:"order" jsonschema:"The order as it was then, with its newest 20 refunds"`
+	Refund         *RefundView `json:"refund" jsonschema:"The refund that it is about; null for none"`
+}
+
+// SchemaTitle implements schema.Titled.
+func (Message) SchemaTitle() string { return "Notification" }
+
+// notification is the body of the message about an event.
 func (a *Aggregate) notification(s Event) ([]byte, error) {
-	type data struct {
-		Code           string      `json:"code"`
-		Status         string      `json:"status"`
-		Seq            int64       `json:"seq"`
-		ExternalUserID string      `json:"externalUserId"`
-		Order          View        `json:"order"`
-		Refund         *RefundView `json:"refund"`
-	}
-	d := data{Code: a.Order.Code, Status: string(s.To), Seq: s.Seq, ExternalUserID: a.Order.ExternalUserID,
+	d := MessageData{Code: a.Order.Code, Status: string(s.To), Seq: s.Seq, ExternalUserID: a.Order.ExternalUserID,
 		Order: a.viewWith(a.Refunds[max(0, len(a.Refunds)-notifiedRefunds):])}
 	if s.Notification == NotifyIssued {
 		d.Status = VBankIssued
@@ -134,11 +155,7 @@ func (a *Aggregate) notification(s Event) ([]byte, error) {
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(struct {
-		Type      string `json:"type"`
-		Timestamp string `json:"timestamp"`
-		Data      data   `json:"data"`
-	}{s.Notification, schema.Moment(a.Now), d})
+	err := encoder.Encode(Message{s.Notification, schema.Moment(a.Now), d})
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n")), err
 }
 

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -20,6 +21,7 @@ import (
 	"hub.internal/services/client"
 	"hub.internal/services/client/input"
 	"hub.internal/services/client/output"
+	"hub.internal/services/client/pages"
 )
 
 const callLong = `Call a tool. Fields are written by the tool's schema, which hub show TOOL prints:
@@ -39,11 +41,16 @@ what it answered. Without --idempotency-key one is made and printed on standard 
 Without -o, a terminal gets a table and a program JSON: the gateway's whole answer.
 csv has a column for each field, and those within with a dot: contact.email. A text
 that a spreadsheet would run as a formula gets an apostrophe in front; --exact has none.
-The answer's warnings are on standard error, where they are not in the JSON.`
+The answer's warnings are on standard error, where they are not in the JSON.
+
+--all reads a list to its end, page after page, and writes the rows as they come: as
+JSON one to a line, or -o csv. It waits where the gateway says that it was asked too
+often. --jq writes what an expression of jq makes of the answer, with --all of each row.`
 
 const callExample = `  hub call search_brands keyword=kim hasVerifiedContact=true limit=5
   hub call search_brands limit=200 -o csv --columns brand_id,brand_name,contact.email
   hub call execute_read_sql sql=@report.sql -o csv > report.csv
+  hub call search_brands --all --jq .brand_name
   echo '{"sql":"SELECT 1"}' | hub call execute_read_sql
   hub call queue_for_review draftId=7`
 
@@ -65,6 +72,11 @@ type call struct {
 	name, key, format string
 	choice            output.Choice
 	exact             bool
+	// all reads every page, maxRows rows at most; jq is an expression or "", and filter what it was compiled to.
+	all     bool
+	maxRows int
+	jq      string
+	filter  *output.Filter
 
 	// What run finds out before the call: the client with its key, where the key was found, and standard input, which
 	// is read at most once however many arguments name it.
@@ -84,6 +96,9 @@ func (h *hub) callCommand() *cobra.Command {
 	// Columns keep the order in which they are named.
 	f.StringSliceVar(&o.choice.Columns, "columns", nil, "the columns of a table or of csv, with commas: brand_id,contact.email")
 	f.StringVar(&o.choice.List, "list", "", "the list of an answer that has several, for a table or csv")
+	f.BoolVar(&o.all, "all", false, "read a list to its end: each row is a line of JSON, or of -o csv")
+	f.IntVar(&o.maxRows, "max-rows", 100_000, "how many rows --all reads at most")
+	f.StringVar(&o.jq, "jq", "", "write what this expression of jq makes of the answer, with --all of each row")
 	f.BoolVar(&o.exact, "exact", false, "csv: texts as they are, also those that a spreadsheet would run")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o.name = args[0]
@@ -94,7 +109,7 @@ func (h *hub) callCommand() *cobra.Command {
 
 // run checks the flags before anything is sent, makes the input, calls the tool and writes its answer.
 func (o *call) run(ctx context.Context, args []string) (err error) {
-	if o.format, err = o.checkFormat(o.format, asJSON); err != nil {
+	if err = o.checkWays(); err != nil {
 		return err
 	}
 	if o.format == asJSON && (len(o.choice.Columns) > 0 || o.choice.List != "") {
@@ -117,6 +132,9 @@ func (o *call) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	if o.all {
+		return o.everything(ctx, t, body)
+	}
 	a, err := o.send(ctx, t, body)
 	if err != nil {
 		return err
@@ -124,7 +142,115 @@ func (o *call) run(ctx context.Context, args []string) (err error) {
 	if a.Replayed {
 		o.note("note: this Idempotency-Key was used before; nothing was written again, and this is what was answered then")
 	}
+	if o.filter != nil {
+		return o.filter.Write(ctx, o.out, o.screen, a.Body)
+	}
 	return o.write(a.Body)
+}
+
+// checkWays judges the flags that say how an answer is written.
+func (o *call) checkWays() (err error) {
+	switch {
+	case o.jq != "" && o.format != "" && o.format != asJSON:
+		return misused("--jq is for -o json")
+	case o.all && o.format == asTable:
+		return misused("--all writes rows as they come: -o json has one to a line, -o csv is for spreadsheets")
+	case o.maxRows < 1:
+		return misused("--max-rows is %d: it is 1 at least", o.maxRows)
+	case o.format == "" && (o.jq != "" || o.all):
+		o.format = asJSON
+	}
+	if o.filter, err = filterOf(o.jq); err != nil {
+		return err
+	}
+	o.format, err = o.checkFormat(o.format, asJSON)
+	return err
+}
+
+// filterOf compiles the expression of --jq; nil for none.
+func filterOf(expression string) (*output.Filter, error) {
+	if expression == "" {
+		return nil, nil
+	}
+	return output.NewFilter(expression)
+}
+
+// longestPause is how long --all waits at most where it was told to.
+const longestPause = 2 * time.Minute
+
+// everything calls the tool for one page after the other, and writes the rows as they come.
+func (o *call) everything(ctx context.Context, t *client.Tool, body []byte) error {
+	kept, err := o.client.Catalog(ctx, o.cache(), catalogAge)
+	if err == nil {
+		err = pages.Check(t, kept.Tools)
+	}
+	if err != nil {
+		return err
+	}
+	var read atomic.Int64
+	// Rows on a screen tell by themselves how far it is.
+	if o.notes.Width > 0 && o.screen.Width == 0 {
+		defer output.Progress(o.err, o.notes, func() string { return fmt.Sprintf("%s: %d rows", o.name, read.Load()) })()
+	}
+	var list output.Pages
+	told, formulas := map[string]bool{}, 0
+	err = pages.List{Tool: t, Bound: o.maxRows, Ask: func(ctx context.Context, input []byte) (*client.Answer, error) {
+		return o.patiently(ctx, t, input)
+	}}.Each(ctx, body, func(p pages.Page) error {
+		n, err := o.writePage(ctx, &list, p, told)
+		formulas += n
+		read.Add(int64(len(p.Rows)))
+		return err
+	})
+	o.remarks(&output.Answer{}, nil, formulas)
+	if len(list.Left) > 0 {
+		o.note("note: the first page has no %s, so it is left out; --columns chooses", strings.Join(list.Left, ", "))
+	}
+	return err
+}
+
+// patiently calls the tool, and again after the time that the gateway names when it was asked too often.
+func (o *call) patiently(ctx context.Context, t *client.Tool, input []byte) (*client.Answer, error) {
+	for {
+		a, err := o.send(ctx, t, input)
+		var failure *client.Failure
+		if !errors.As(err, &failure) || failure.Code != fault.RateLimit || failure.RetryAfter <= 0 || failure.RetryAfter > longestPause {
+			return a, err
+		}
+		select {
+		case <-time.After(failure.RetryAfter):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// writePage writes the rows of a page, and each warning once; it returns how many texts got an apostrophe.
+func (o *call) writePage(ctx context.Context, list *output.Pages, p pages.Page, told map[string]bool) (formulas int, err error) {
+	a, err := output.Read(p.Data)
+	if err != nil {
+		return 0, err
+	}
+	for _, warning := range a.Warnings {
+		if !told[warning] {
+			told[warning] = true
+			o.note("warning: %s", warning)
+		}
+	}
+	if o.format == asCSV {
+		return list.CSV(a, o.out, o.choice, o.exact)
+	}
+	for _, row := range p.Rows {
+		if o.filter != nil {
+			err = o.filter.Write(ctx, o.out, o.screen, row)
+		} else {
+			err = output.Line(o.out, row)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
 }
 
 // send calls the tool; a write has an Idempotency-Key, which is printed before it can be needed.

@@ -178,7 +178,9 @@ func (a *exchangeError) advice(f *client.Failure) string {
 		return "make a draft without these recipients"
 	case fault.RateLimit:
 		return fmt.Sprintf("the same again in %d s%s", int(max(f.RetryAfter.Seconds(), 1)), a.withKey())
-	case fault.DB, fault.DBTimeout:
+	case fault.DBTimeout:
+		return "ask for less, or the same again later" + a.withKey()
+	case fault.DB:
 		return "the same again in a moment" + a.withKey()
 	case fault.Internal:
 		return "report it with the request id " + f.RequestID + a.withKey()
@@ -237,5 +239,6 @@ func environment() *cobra.Command {
   NO_COLOR          any value: no bold and no dim text
   HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE as everywhere
 
-hub pay --help lists those of hub pay.`}
+hub pay --help lists those of hub pay; its listen and trigger read HUB_WEBHOOK_SECRET,
+HUB_PGSIM_URL, HUB_PGSIM_SECRET and HUB_ECHO_URL too.`}
 }

@@ -59,7 +59,7 @@ func command(h *hub) *cobra.Command {
 	flags.BoolVar(&h.allowHTTP, "allow-http", false, "send the key to another machine without encryption (HUB_ALLOW_HTTP=true)")
 	flags.DurationVar(&h.timeout, "timeout", defaultTimeout, "how long to wait for an answer; 0 waits without end")
 	root.AddCommand(h.toolsCommand(), h.showCommand(), h.callCommand(), h.loginCommand(), h.logoutCommand(), h.whoamiCommand(),
-		payCommand(h), mcpCommand(h), exitCodes(), environment())
+		h.apiCommand(), payCommand(h), mcpCommand(h), exitCodes(), environment())
 	// Help and completion of cobra's own go where everything else does, also in a test.
 	root.SetIn(h.in)
 	root.SetOut(h.out)
@@ -134,7 +134,7 @@ func (h *hub) waiting(ctx context.Context, what string, do func(context.Context)
 	}
 	// Only a person waits: in a script's log the word would be noise.
 	if h.notes.Width > 0 {
-		defer output.Progress(h.err, h.notes, what)()
+		defer output.Progress(h.err, h.notes, func() string { return what })()
 	}
 	return do(ctx)
 }

@@ -38,8 +38,8 @@ After make up all of these are in .hub/dev.env.`
 // payer calls /v1/pay with a ServiceJWT that it makes for each call.
 type payer struct {
 	*hub
-	// The flags that its commands share: --user, --idempotency-key and --print.
-	user, key, member string
+	// The flags that its commands share: --user, --idempotency-key, --print and --jq.
+	user, key, member, jq string
 }
 
 // payCommand is the command group of payments.
@@ -50,10 +50,11 @@ func payCommand(h *hub) *cobra.Command {
 		Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.PersistentFlags().StringVar(&p.user, "user", "", "the app's own name for its user (default: HUB_LINKED_USER)")
 	cmd.PersistentFlags().StringVar(&p.member, "print", "", "print this of the answer's data and nothing else, such as order.code")
+	cmd.PersistentFlags().StringVar(&p.jq, "jq", "", "print what this expression of jq makes of the answer")
 	for _, r := range routes() {
 		cmd.AddCommand(p.command(r))
 	}
-	cmd.AddCommand(p.printToken())
+	cmd.AddCommand(p.printToken(), p.listenCommand(), p.triggerCommand())
 	return cmd
 }
 
@@ -256,6 +257,9 @@ func (p *payer) printToken() *cobra.Command {
 // do calls a route and prints its answer, or the member of --print.
 // It is the gateway's whole envelope, as hub call prints it.
 func (p *payer) do(ctx context.Context, method, path string, body []byte) error {
+	if _, err := filterOf(p.jq); err != nil {
+		return err // before anything is sent
+	}
 	token, err := p.token(maxLifetime)
 	if err != nil {
 		return err
@@ -272,10 +276,23 @@ func (p *payer) do(ctx context.Context, method, path string, body []byte) error 
 	if err != nil {
 		return explain(err)
 	}
-	if p.member == "" {
-		return output.JSON(p.out, a.Body)
+	return p.print(ctx, a.Body)
+}
+
+// print prints an answer, or what --print or --jq want of it.
+func (p *payer) print(ctx context.Context, answer []byte) error {
+	filter, err := filterOf(p.jq)
+	switch {
+	case err != nil:
+		return err
+	case p.member != "" && filter != nil:
+		return misused("--print and --jq both say what is printed: leave one out")
+	case filter != nil:
+		return filter.Write(ctx, p.out, p.screen, answer)
+	case p.member != "":
+		return p.printMember(answer)
 	}
-	return p.printMember(a.Body)
+	return output.JSON(p.out, answer)
 }
 
 // printMember prints a member of the answer's data: text as it is, anything else as JSON.

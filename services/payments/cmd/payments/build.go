@@ -39,6 +39,7 @@ func build(h *service.Host, s settings) error {
 	h.Go("gauges", store.Sample(h.Logger(), time.Now).Run)
 	h.Tools(credentials.Tools(safe)...)
 	h.Routes(api.Routes(svc)...)
+	h.Notifications(api.Notifications())
 	h.Pages(pages)
 	h.Operations(console.Operations(pages)...)
 	h.Work(jobs.Runner(svc, store, time.Now))

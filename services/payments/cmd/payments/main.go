@@ -23,8 +23,10 @@ var program = service.Program[settings]{Name: "payments",
 
 // manifest is what payments tells the gateway. It is made without a store, so that `payments manifest` needs none.
 func manifest() tool.Manifest {
-	return hop.Manifest("payments", credentials.Tools(credentials.New(credentials.Config{})), console.Operations(nil), console.Routes()...).
+	m := hop.Manifest("payments", credentials.Tools(credentials.New(credentials.Config{})), console.Operations(nil), console.Routes()...).
 		WithRoutes(api.Routes(payments.New(payments.Config{}))...)
+	m.Notifications = api.Notifications()
+	return m
 }
 
 func main() { os.Exit(service.Execute(root(os.Environ()))) }

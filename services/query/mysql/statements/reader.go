@@ -444,15 +444,25 @@ func (r *Reader) judge(ctx context.Context, st query.Statement, err error) error
 		With(refusal(answered.Number, message)).Because(err)
 }
 
+// timedOut is E_DB_TIMEOUT of a statement that ran as long as it may. The same statement would again: so it is not retryable, and
+// details say what to narrow.
 func (r *Reader) timedOut(st query.Statement, err error) error {
 	if st.Heavy {
 		return fault.New(fault.DBTimeout, "The statement ran longer than the %s that one with JSON_ARRAYAGG, JSON_OBJECTAGG or long computed "+
 			"texts may take, and was stopped: it may take much memory. Join with ON, filter, gather what a derived table has already "+
-			"grouped or limited, or select the rows and columns themselves: the answer is JSON.", r.heavy.timeout).Because(err)
+			"grouped or limited, or select the rows and columns themselves: the answer is JSON.", r.heavy.timeout).
+			With(narrow(r.heavy.timeout, "join with ON", "filter", "gather what is grouped or limited already", "select the rows themselves")).
+			Final().Because(err)
 	}
 	return fault.New(fault.DBTimeout,
 		"The statement ran longer than %s and was stopped. Read less: filter on indexed columns, aggregate, or use EXPLAIN to see the plan.",
-		r.ordinary.timeout).Because(err)
+		r.ordinary.timeout).
+		With(narrow(r.ordinary.timeout, "filter on indexed columns", "aggregate", "see its EXPLAIN")).Final().Because(err)
+}
+
+// narrow is the details of a statement that ran too long: how long it may, and what to do about it.
+func narrow(timeout time.Duration, ways ...string) map[string]any {
+	return map[string]any{"timeout_ms": timeout.Milliseconds(), "narrow": ways}
 }
 
 // gone is for the audit log: nobody is there to read it.

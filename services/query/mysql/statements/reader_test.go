@@ -320,8 +320,9 @@ func TestTimeout(t *testing.T) {
 			start := time.Now()
 			err := f.reader.ReadStatement(t.Context(), query.Statement{Text: text}, &collected{limit: -1})
 			took := time.Since(start)
-			if !fault.Is(err, fault.DBTimeout) {
-				t.Errorf("got %v", err)
+			if f := fault.From(err); f.Code != fault.DBTimeout || f.Retryable() ||
+				!strings.Contains(fmt.Sprint(f.Details), "filter on indexed columns") {
+				t.Errorf("got %v, %v", err, f.Details)
 			}
 			if took < timeout || took > soon {
 				t.Errorf("took %s", took)

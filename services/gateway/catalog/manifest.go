@@ -65,7 +65,7 @@ type owner struct {
 	tools, routes []*Entry
 	console       []*ConsoleRoute
 	// finds tells that it is asked for what people look for in the console.
-	finds bool
+	finds         bool
 	notifications *tool.Notifications
 }
 

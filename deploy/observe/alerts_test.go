@@ -19,6 +19,7 @@ const (
 	edgeOK    = `hub_call_duration_seconds_count{name="gateway get_brand",outcome="ok",service="gateway"}`
 	edgeDB    = `hub_call_duration_seconds_count{name="gateway get_brand",outcome="E_DB",service="gateway"}`
 	edgeNo    = `hub_call_duration_seconds_count{name="gateway get_brand",outcome="E_NOT_FOUND",service="gateway"}`
+	edgeShed  = `hub_call_duration_seconds_count{name="gateway get_brand",outcome="shed",service="gateway"}`
 	edgeSQL   = `hub_call_duration_seconds_count{name="gateway execute_read_sql",outcome="E_DB_TIMEOUT",service="gateway"}`
 	edgeQuick = `hub_call_duration_seconds_bucket{name="gateway get_brand",outcome="ok",service="gateway",le="0.5"}`
 )
@@ -76,6 +77,7 @@ func scenes() map[string]scene {
 			quiet: map[string][]string{
 				"one in a thousand":              share(edgeDB, edgeOK, 0.1, 65),
 				"refusals of what is asked for":  share(edgeNo, edgeOK, 50, 65),
+				"what a full service sheds":      share(edgeShed, edgeOK, 90, 65),
 				"statements of callers":          share(edgeSQL, edgeOK, 50, 65),
 				"over for forty minutes":         {edgeDB + " 0+2x25 50x40", count(edgeOK, 60, 65)},
 				"five of five in the night":      {edgeDB + " 0x60 0+1x5", edgeOK + " 0x65"},

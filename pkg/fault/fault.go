@@ -93,6 +93,7 @@ type Error struct {
 	RetryAfter time.Duration
 
 	final  bool
+	shed   bool // of Full
 	status int // of the answer that it came with, for a code that this build does not know
 	cause  error
 }
@@ -100,6 +101,22 @@ type Error struct {
 // New returns a fault with a public message.
 func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// capacity is the scope in the details of what Full makes.
+const capacity = "capacity"
+
+// Full is E_RATE_LIMIT with scope "capacity": the call was not begun, because what should do it has as much to do as it can.
+func Full(format string, args ...any) *Error {
+	e := New(RateLimit, format, args...).With(map[string]any{"scope": capacity, "retryAfter": 1}).After(time.Second)
+	e.shed = true
+	return e
+}
+
+// Shed tells whether err is of Full, here or at a neighbour.
+func Shed(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.shed
 }
 
 // With returns a copy that carries public details.
@@ -237,6 +254,10 @@ func (e *Error) UnmarshalJSON(b []byte) error {
 	*e = Error{Code: w.Code, Message: w.Message, RetryAfter: time.Duration(w.RetryAfter) * time.Millisecond, final: w.Final}
 	if len(w.Details) > 0 {
 		e.Details = w.Details
+	}
+	if w.Code == RateLimit {
+		var details struct{ Scope string }
+		e.shed = json.Unmarshal(w.Details, &details) == nil && details.Scope == capacity
 	}
 	return nil
 }

@@ -141,3 +141,22 @@ func TestADeadlineThatPassedMayBeTriedAgain(t *testing.T) {
 		t.Errorf("a caller that went away: %+v", f)
 	}
 }
+
+// TestShedTravels: that a call was shed is known beyond a hop, and no other refusal of a limit is taken for it.
+func TestShedTravels(t *testing.T) {
+	for f, want := range map[*fault.Error]bool{
+		fault.Full("full"):                 true,
+		fault.New(fault.RateLimit, "much"): false,
+		fault.New(fault.RateLimit, "much").With(map[string]any{"scope": "user"}):     false,
+		fault.New(fault.Conflict, "other").With(map[string]any{"scope": "capacity"}): false,
+	} {
+		b, err := json.Marshal(f)
+		var read fault.Error
+		if err == nil {
+			err = json.Unmarshal(b, &read)
+		}
+		if err != nil || fault.Shed(f) != want || fault.Shed(&read) != want || read.Retryable() != f.Retryable() {
+			t.Errorf("%s: %v", b, err)
+		}
+	}
+}

@@ -195,7 +195,7 @@ func TestProxyConcurrencyAndRelease(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); get(t, url) }()
 	hubtest.Eventually(t, "one is in flight", func() bool { return i.calls.Load() == 1 })
-	if code, _ := get(t, url); code != http.StatusServiceUnavailable {
+	if code, _ := get(t, url); code != http.StatusTooManyRequests {
 		t.Errorf("beyond the limit: %d", code)
 	}
 	close(hold)

@@ -243,8 +243,8 @@ var errTokenRefused = errors.New("it refuses our token")
 func TokenRefused(err error) bool { return errors.Is(err, errTokenRefused) }
 
 // Do sends a request. It returns the neighbour's fault as it is, E_DB when the
-// service is down, slow beyond its concurrency limit or does not answer by the
-// deadline, and the context's error when the caller went away.
+// service is down or does not answer by the deadline, E_RATE_LIMIT with scope "capacity" beyond its concurrency limit, and
+// the context's error when the caller went away.
 func (c *Client) Do(ctx context.Context, r Request) (response *Response, err error) {
 	defer func(start time.Time) { c.metrics.calls.Done(ctx, "call", start, outcome(err)) }(time.Now())
 	call, err := c.acquire(ctx)
@@ -260,13 +260,18 @@ func (c *Client) Do(ctx context.Context, r Request) (response *Response, err err
 	return response, nil
 }
 
+// full is the refusal of a call that there is no place for. It was not begun.
+func (c *Client) full() error {
+	return fault.Full("The %s service has as much to do as it can. Try again in a second.", c.service)
+}
+
 // acquire takes a place among the calls in flight, which lasts until the answer has been read:
 // callers who are slow to read theirs fill their own share.
 func (c *Client) acquire(ctx context.Context) (*quota.Loan, error) {
 	call := c.calls.Open(caller.From(ctx).Account())
 	if !call.TryTake(1) {
 		call.Close()
-		return nil, c.unavailable(&unreachable{cause: errors.New("too many calls in flight"), unsent: true})
+		return nil, c.full()
 	}
 	return call, nil
 }

@@ -511,7 +511,7 @@ func TestConcurrencyLimit(t *testing.T) {
 		}
 		held = append(held, response)
 	}
-	if _, err := client.Do(t.Context(), write); !fault.Is(err, fault.DB) {
+	if _, err := client.Do(t.Context(), write); !fault.Shed(err) {
 		t.Errorf("a third call: %v", err)
 	}
 	close(release)
@@ -530,7 +530,7 @@ func TestConcurrencyLimit(t *testing.T) {
 		}
 		defer response.Data.Close()
 	}
-	if _, err := client.Do(t.Context(), write); !fault.Is(err, fault.DB) {
+	if _, err := client.Do(t.Context(), write); !fault.Shed(err) {
 		t.Errorf("a third call later: %v", err)
 	}
 }

@@ -127,7 +127,7 @@ func TestASlowReaderKeepsNobodyElseOut(t *testing.T) {
 		}
 		unread = append(unread, response)
 	}
-	if _, err := client.Do(as(slow), stream); !fault.Is(err, fault.DB) {
+	if _, err := client.Do(as(slow), stream); !fault.Shed(err) {
 		t.Errorf("beyond half of the places: %v", err)
 	}
 	for _, who := range []caller.Caller{other, {Kind: caller.Visitor, Service: "console"}, {Kind: caller.Service, Service: "gateway"}} {

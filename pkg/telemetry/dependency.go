@@ -37,13 +37,19 @@ func (d *Dependency) Done(ctx context.Context, operation string, start time.Time
 	}))
 }
 
-// Outcome is "ok", "canceled" for a caller who went away, or the code of err's fault.
+// shed is the outcome of a call that there was no capacity for, and which therefore did not begin.
+const shed = "shed"
+
+// Outcome is "ok", "canceled" for a caller who went away, "shed" for a call that there was no capacity for, or the code of
+// err's fault.
 func Outcome(err error) string {
 	switch {
 	case err == nil:
 		return "ok"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
+	case fault.Shed(err):
+		return shed
 	}
 	return string(fault.From(err).Code)
 }

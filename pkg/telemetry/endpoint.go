@@ -17,7 +17,7 @@ import (
 
 // Endpoint gives the endpoint called name a server's span and its RED metrics: one
 // histogram hub.call.duration (seconds), whose count is the rate and whose outcome
-// attribute holds "ok" or the error's code.
+// attribute holds "ok", the error's code, or "shed" (Outcome).
 func Endpoint(name string) endpoint.Middleware { return EndpointOf(trace.SpanKindServer, name) }
 
 // EndpointOf is Endpoint with a span of another kind: a job's is a consumer's.
@@ -53,6 +53,9 @@ func endpointBy(kind trace.SpanKind, initial string, name func(request any) stri
 					span.SetStatus(codes.Error, outcome)
 				}
 				span.SetAttributes(attribute.String("error.type", outcome))
+				if fault.Shed(f) {
+					outcome = shed
+				}
 			}
 			duration.Record(ctx, time.Since(start).Seconds(), series.of(called, outcome, func() metric.MeasurementOption {
 				return Set(attribute.String("name", called), attribute.String("outcome", outcome))

@@ -207,7 +207,7 @@ func (c *Cache[V]) fetch(ctx context.Context, hash [sha256.Size]byte, secret str
 
 // undecided tells whether err says that auth, or its store, cannot be asked: any other error is an answer.
 func undecided(err error) bool {
-	return fault.Is(err, fault.DB) || fault.Is(err, fault.DBTimeout) || errors.Is(err, context.DeadlineExceeded)
+	return fault.Is(err, fault.DB) || fault.Shed(err) || fault.Is(err, fault.DBTimeout) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // Forget drops the answers that match. hash is the SHA-256 of the secret.

@@ -102,7 +102,7 @@ func observe(next endpoint.Endpoint) endpoint.Endpoint {
 func (g *Gateway) record(next endpoint.Endpoint) endpoint.Endpoint {
 	return func(ctx context.Context, request any) (any, error) {
 		response, err := next(ctx, request)
-		if c := request.(*Call); err != nil && (c.Input == nil || remote.Unanswered(err)) {
+		if c := request.(*Call); err != nil && (c.Input == nil || remote.Unanswered(err) || fault.Shed(err)) {
 			e := audit.Entry{At: c.Started, Caller: c.Caller, Tool: c.Name, Outcome: audit.Outcome(err), Took: time.Since(c.Started),
 				TraceID: audit.TraceID(ctx)}
 			e.Caller.RequestID = c.RequestID
@@ -111,7 +111,7 @@ func (g *Gateway) record(next endpoint.Endpoint) endpoint.Endpoint {
 				from, refusal.Address = caller.Network(c.Address), c.Address
 			}
 			e.Detail = refusal
-			charged := len(c.Limits.States) > 0 && c.Limits.Refused == "" && c.Caller.Kind != caller.Visitor
+			charged := len(c.Limits.States) > 0 && c.Limits.Refused == "" && c.Caller.Kind != caller.Visitor && !fault.Shed(err)
 			if charged || !g.Refused.Counted(from, e) {
 				g.Audit.Queue(e)
 			}

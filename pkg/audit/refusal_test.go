@@ -27,9 +27,11 @@ func TestToldOf(t *testing.T) {
 	}{
 		"a scope": {fault.New(fault.Scope, "The key lacks the scope %q.", "sql").With(map[string]any{"scope": "sql"}),
 			`{"message":"The key lacks the scope \"sql\".","details":{"scope":"sql"}}`, ""},
-		"a rule": {fault.New(fault.Validation, "no").With(map[string]any{"violations": []map[string]string{{"path": "/limit", "rule": "maximum"}}}),
+		"a rule": {fault.New(fault.Validation, "no").With(
+			map[string]any{"violations": []any{map[string]string{"path": "/limit", "rule": "maximum"}}}),
 			`"violations":[{"path":"/limit","rule":"maximum"}]`, ""},
-		"addresses": {fault.New(fault.Suppressed, "<jing.chen+x@shop.example> and 김@한국.example are suppressed").With(map[string]any{"emails": many}),
+		"addresses": {fault.New(fault.Suppressed, "<jing.chen+x@shop.example> and 김@한국.example are suppressed").
+			With(map[string]any{"emails": many}),
 			`{"message":"\u003c…@shop.example\u003e and …@한국.example are suppressed"`, "jing"},
 		"a long list":  {fault.New(fault.Suppressed, "x").With(many), `… 94`, "p900"},
 		"what is deep": {fault.New(fault.Validation, "x").With(deep), `"…":"1 more"`, "bottom"},

@@ -94,7 +94,7 @@ type Error struct {
 
 	final  bool
 	shed   bool // of Full
-	status int // of the answer that it came with, for a code that this build does not know
+	status int  // of the answer that it came with, for a code that this build does not know
 	cause  error
 }
 

@@ -55,7 +55,8 @@ func (s *Service) Decide(ctx context.Context, by Reviewer, id ID, shown Shown, j
 			tx.leave(s.c.SendDelay)
 		}
 		detail := map[string]any{
-			"draft_id": id.String(), "index": shown.Index, "to_email": tx.Targets[0].ToEmail, "choice": j.Choice, "note": j.Note, "hash": shown.Hash, "changed": changed,
+			"draft_id": id.String(), "index": shown.Index, "to_email": tx.Targets[0].ToEmail,
+			"choice": j.Choice, "note": j.Note, "hash": shown.Hash, "changed": changed,
 		}
 		if j.Reason != "" {
 			detail["reason"] = j.Reason

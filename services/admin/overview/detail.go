@@ -47,7 +47,8 @@ func detailOf(text string) (d detail) {
 func (d detail) about() web.Link {
 	switch {
 	case d.Draft != "" && d.Index != nil && *d.Index >= 0:
-		l := web.Link{Text: fmt.Sprintf("Draft %s, mail %d", d.Draft, *d.Index+1), Href: "/drafts/" + d.Draft + "/targets/" + strconv.Itoa(*d.Index)}
+		l := web.Link{Text: fmt.Sprintf("Draft %s, mail %d", d.Draft, *d.Index+1),
+			Href: "/drafts/" + d.Draft + "/targets/" + strconv.Itoa(*d.Index)}
 		if d.To != "" {
 			l.Text += " · " + d.To
 		}

@@ -130,7 +130,8 @@ func (p *homePage) plots(g auditlog.Range) {
 	}
 	var calls, failed, median, slow []float64
 	for _, x := range p.Summary.Points {
-		rows := logPath + "?" + url.Values{"from": {x.At.UTC().Format(time.RFC3339)}, "to": {x.At.Add(g.Step).UTC().Format(time.RFC3339)}}.Encode()
+		rows := logPath + "?" + url.Values{"from": {x.At.UTC().Format(time.RFC3339)},
+			"to": {x.At.Add(g.Step).UTC().Format(time.RFC3339)}}.Encode()
 		p.Calls.Rows = append(p.Calls.Rows, web.PlotRow{At: x.At, Href: rows,
 			Values: []web.PlotValue{countValue(x.Calls), countValue(x.Failed), rateValue(x.Failed, x.Calls)}})
 		calls, failed = append(calls, float64(x.Calls)), append(failed, float64(x.Failed))

@@ -319,17 +319,21 @@ func TestTheLogTells(t *testing.T) {
 				With(map[string]string{"scope": "sql"}))}},
 		audit.Entry{Caller: agent, Tool: "review.decide", Outcome: audit.OK,
 			Detail: map[string]any{"draft_id": "15", "index": 11, "to_email": "kim@shop.example"}},
-		audit.Entry{Caller: agent, Tool: "pay.orders.refund", Outcome: audit.OK, Detail: map[string]any{"order": "ord_1/2", "status": "PAID"}},
-		audit.Entry{Caller: agent, Tool: "queue_for_review", Outcome: audit.OK, Detail: map[string]any{"draft_id": "../x", "index": "no", "app": 7}},
+		audit.Entry{Caller: agent, Tool: "pay.orders.refund", Outcome: audit.OK,
+			Detail: map[string]any{"order": "ord_1/2", "status": "PAID"}},
+		audit.Entry{Caller: agent, Tool: "queue_for_review", Outcome: audit.OK,
+			Detail: map[string]any{"draft_id": "../x", "index": "no", "app": 7}},
 	)
-	o.sees("/admin/audit", 200, "The key lacks &lt;sql&gt;, says …@shop.example.", `<a href="/drafts/15/targets/11"><bdi>Draft 15, mail 12 · kim@shop.example</bdi></a>`,
+	o.sees("/admin/audit", 200, "The key lacks &lt;sql&gt;, says …@shop.example.",
+		`<a href="/drafts/15/targets/11"><bdi>Draft 15, mail 12 · kim@shop.example</bdi></a>`,
 		`<a href="/admin/orders/ord_1%2F2"><bdi>Order ord_1/2</bdi></a>`, `<time class="second"`)
 	if strings.Contains(o.sees("/admin/audit", 200), "boss@") {
 		t.Error("the address in a message is shown")
 	}
 	for tool, wants := range map[string][]string{
-		"execute_read_sql": {"The caller was told", `&#34;scope&#34;: &#34;sql&#34;`, `href="https://traces.example/0123456789abcdef0123456789abcdef?x"`},
-		"review.decide":    {`<a href="/drafts/15/targets/11">`},
+		"execute_read_sql": {"The caller was told", `&#34;scope&#34;: &#34;sql&#34;`,
+			`href="https://traces.example/0123456789abcdef0123456789abcdef?x"`},
+		"review.decide": {`<a href="/drafts/15/targets/11">`},
 	} {
 		_, rest, _ := strings.Cut(o.sees("/admin/audit?tool="+tool, 200), `<tr data-item>`)
 		_, rest, _ = strings.Cut(rest, `<a href="`)

@@ -122,7 +122,7 @@ func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.route = k.Edge.Catalog.ConsoleRoute(r.URL.Path)
 	}
 	switch {
-	case (r.URL.Path == "/" || r.URL.Path == searchPath) && (v.html() || signedIn == nil) && ours && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+	case ours && isOwn(r) && (v.html() || signedIn == nil):
 	case v.route == nil && web.Below(r.URL.Path, "/assets/gateway/console"):
 		k.found.Assets().ServeHTTP(w, r)
 		return
@@ -155,6 +155,11 @@ func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if _, err := telemetry.EndpointBy("console", func(any) string { return name })(visit)(ctx, nil); err != nil {
 		k.fail(v, err)
 	}
+}
+
+// isOwn tells that a request reads a page of the gateway's own: the first one, or that of a search.
+func isOwn(r *http.Request) bool {
+	return (r.URL.Path == "/" || r.URL.Path == searchPath) && (r.Method == http.MethodGet || r.Method == http.MethodHead)
 }
 
 // notFound answers a person that nobody has the path, with the tabs of whoever is signed in.

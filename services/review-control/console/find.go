@@ -54,6 +54,7 @@ func mailHit(m reviewcontrol.AddressedMail) web.Hit {
 	if m.Delivery.State != reviewcontrol.NotDue {
 		text, at = state(m.Delivery.State).Text, cmp.Or(m.Delivery.At, at)
 	}
-	return web.Hit{Kind: "Mails", Title: m.ToEmail, Note: fmt.Sprintf("%s · draft %s, mail %d · %s", m.ToName, m.Draft, m.Index+1, text), At: at,
+	return web.Hit{Kind: "Mails", Title: m.ToEmail, At: at,
+		Note: fmt.Sprintf("%s · draft %s, mail %d · %s", m.ToName, m.Draft, m.Index+1, text),
 		Href: fmt.Sprintf("/drafts/%s/targets/%d", m.Draft, m.Index)}
 }

@@ -30,7 +30,8 @@ var program = service.Program[settings]{Name: "auth",
 // manifest is what the service tells the gateway; it opens nothing.
 func manifest() tool.Manifest {
 	pages := slices.Concat(console.Routes(), connect.Routes())
-	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), append(operations(nil, nil, nil, nil), console.Operations(nil)...), pages...).WithRoutes(auth.Routes(nil)...)
+	asked := append(operations(nil, nil, nil, nil), console.Operations(nil)...)
+	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), asked, pages...).WithRoutes(auth.Routes(nil)...)
 }
 
 // operations are what neighbours can ask for.

@@ -53,14 +53,23 @@ func (k *Console) search(ctx context.Context, v *visit) error {
 	if view.Text != "" {
 		view.add(web.FindResponse{Hits: pagesNamed(k.tabs(v), view.Text)})
 		k.ask(ctx, v, &view)
-		if len(view.Kinds) == 1 && len(view.Kinds[0].Hits) == 1 && len(view.Away) == 0 {
-			return web.Go(v.w, v.r, view.Kinds[0].Hits[0].Href)
+		if to := view.only(); to != "" {
+			return web.Go(v.w, v.r, to)
 		}
 	}
 	r := v.r.WithContext(caller.With(ctx, v.Caller))
 	r.Header.Set(web.NavigationHeader, web.EncodeNavigation(k.tabs(v), r.URL.Path))
 	return k.found.Render(v.w, r, "search", web.Page{Title: "Search", Search: view.Text, Data: view, Keys: []web.Key{
 		{Press: "j", Does: "Next"}, {Press: "k", Does: "The one before"}, {Press: "o", Does: "Open it"}}})
+}
+
+// only is the page of the one thing that was found; empty where there are others, or may be, and for a link to another site: nobody is
+// sent there unasked.
+func (s *searchView) only() string {
+	if len(s.Kinds) != 1 || len(s.Kinds[0].Hits) != 1 || len(s.Away) > 0 {
+		return ""
+	}
+	return web.LocalPath(s.Kinds[0].Hits[0].Href, "")
 }
 
 // ask asks all services that know things, at the same time, in the name of who looks: each judges what they may see.

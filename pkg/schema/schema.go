@@ -13,6 +13,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -152,7 +153,7 @@ func Default(v any) Option {
 func Of[T any]() *Schema {
 	known := map[reflect.Type]*Schema{reflect.TypeFor[json.RawMessage](): {}}
 	learn(reflect.TypeFor[T](), known)
-	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: known})
+	s, err := jsonschema.For[T](&jsonschema.ForOptions{TypeSchemas: apartFrom(known, reflect.TypeFor[T]())})
 	if err != nil {
 		panic(fmt.Sprintf("schema: %v", err))
 	}
@@ -180,12 +181,25 @@ func learn(t reflect.Type, known map[reflect.Type]*Schema) {
 	if !is {
 		return
 	}
-	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: known})
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: apartFrom(known, t)})
 	if err != nil {
 		panic(fmt.Sprintf("schema: %v", err))
 	}
 	s.Title = named.SchemaTitle()
 	known[t] = s
+}
+
+// apartFrom are the known schemas without those of the types that t embeds: their members are its own.
+func apartFrom(known map[reflect.Type]*Schema, t reflect.Type) map[reflect.Type]*Schema {
+	apart := maps.Clone(known)
+	if t.Kind() == reflect.Struct {
+		for i := range t.NumField() {
+			if f := t.Field(i); f.Anonymous {
+				delete(apart, f.Type)
+			}
+		}
+	}
+	return apart
 }
 
 // Encode is a schema as JSON. It panics at one that is none: that is a programming error.

@@ -285,6 +285,7 @@ func (a *agent) mail(name, body string, people []prospect) (draft string) {
 		Preview struct{ Text string }
 	}
 	if rules := a.asks("save_message_draft", map[string]any{"segmentId": segment.ID, "name": name, "createdBy": "campaign agent",
+		"senderName": "Hub", "senderEmail": mailFrom,
 		"subjectTemplate": "{{context.brand_name}}의 다음 캠페인", "bodyTemplate": body, "targets": targets}, &saved); len(rules) > 0 {
 		a.t.Errorf("the draft %s is warned of by %v", name, rules)
 	}

@@ -67,11 +67,21 @@ type Page struct{ Limit, Offset int64 }
 
 // CampaignPage is the answer of search_campaigns.
 type CampaignPage struct {
-	Campaigns []Campaign `json:"campaigns" jsonschema:"Newest start_at first, then the highest campaign_id"`
-	HasMore   bool       `json:"has_more" jsonschema:"Whether a call with offset + limit finds more"`
+	Campaigns []CampaignMatch `json:"campaigns" jsonschema:"Newest start_at first, then the highest campaign_id"`
+	HasMore   bool            `json:"has_more" jsonschema:"Whether a call with offset + limit finds more"`
 	// Warnings are about codes that do not exist, and about nothing found.
 	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"What may have been meant otherwise, such as a status code that no campaign has, or an unknown partnerId; absent when there is nothing"`
 }
+
+// CampaignMatch is a campaign that a search has found, with how it did.
+type CampaignMatch struct {
+	Campaign
+	Selected int64    `json:"selected" jsonschema:"Applications in status SELECTED or DONE"`
+	FillRate *float64 `json:"fill_rate" jsonschema:"selected / offer_count, six decimals; null without places"`
+}
+
+// SchemaTitle implements schema.Titled.
+func (CampaignMatch) SchemaTitle() string { return "CampaignMatch" }
 
 // Count is the number of campaigns.
 func (p CampaignPage) Count() int { return len(p.Campaigns) }

@@ -165,7 +165,7 @@ func TestPlainSQL(t *testing.T) {
 			strings.Join(where, " AND ")+
 			` ORDER BY c.start_at DESC, c.campaign_id DESC`, args)
 		var got []string
-		for _, c := range pages(t, *q.Limit, func(offset int) ([]query.Campaign, bool) {
+		for _, c := range pages(t, *q.Limit, func(offset int) ([]query.CampaignMatch, bool) {
 			q.Offset = offset
 			p := call[query.CampaignPage](x, "search_campaigns", q)
 			return p.Campaigns, p.HasMore

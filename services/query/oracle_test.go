@@ -342,16 +342,18 @@ func (w *world) answer(c campaign) query.Campaign {
 	return out
 }
 
-func (w *world) searchCampaigns(q campaignQuery) []query.Campaign {
-	out := []query.Campaign{}
+func (w *world) searchCampaigns(q campaignQuery) []query.CampaignMatch {
+	out := []query.CampaignMatch{}
 	for _, c := range w.campaigns {
 		if q.PartnerID != nil && c.partner != *q.PartnerID || len(q.StatusCodes) > 0 && !slices.Contains(q.StatusCodes, c.status) ||
 			!within(c.start, q.StartedAfter, q.StartedBefore) || !holds(c.name, q.Keyword) || q.MinApplyCount != nil && c.apply < *q.MinApplyCount {
 			continue
 		}
-		out = append(out, w.answer(c))
+		match := query.CampaignMatch{Campaign: w.answer(c), Selected: min(w.selected[c.id], 3)}
+		match.FillRate = share(match.Selected, c.offer)
+		out = append(out, match)
 	}
-	slices.SortFunc(out, func(a, b query.Campaign) int {
+	slices.SortFunc(out, func(a, b query.CampaignMatch) int {
 		return cmp.Or(cmp.Compare(b.StartAt, a.StartAt), cmp.Compare(b.ID, a.ID))
 	})
 	return out
@@ -443,7 +445,7 @@ func TestOracle(t *testing.T) {
 					MinApplyCount: maybe(t, "min", rapid.Ptr(rapid.Int64Range(0, 31), false)), Limit: ptr(rapid.IntRange(3, 200).Draw(t, "limit")),
 				}
 				q.StartedAfter, q.StartedBefore = inOrder(q.StartedAfter, q.StartedBefore)
-				got := pages(t, *q.Limit, func(offset int) ([]query.Campaign, bool) {
+				got := pages(t, *q.Limit, func(offset int) ([]query.CampaignMatch, bool) {
 					q.Offset = offset
 					p := call[query.CampaignPage](x, "search_campaigns", q)
 					return p.Campaigns, p.HasMore
@@ -490,8 +492,12 @@ func (w *world) checkBrands(t *testing.T, x *tools) {
 					newest, balance = d, d.balance
 				}
 			}
-			all := w.searchCampaigns(campaignQuery{})
-			all = slices.DeleteFunc(all, func(c query.Campaign) bool { return int64(c.BrandID) != b.id })
+			all := []query.Campaign{}
+			for _, c := range w.searchCampaigns(campaignQuery{}) {
+				if int64(c.BrandID) == b.id {
+					all = append(all, c.Campaign)
+				}
+			}
 			want := query.BrandProfile{
 				Brand: query.Brand{ID: query.ID(b.id), Name: b.name, President: b.president, CategoryID: query.ID(b.category),
 					CategoryName: w.categoryName(b.category), CountryCode: b.country,
@@ -521,17 +527,16 @@ func (w *world) checkContacts(t *testing.T, x *tools) {
 	x.refused("search_partner_contacts", `{"partnerId": 31}`, fault.NotFound)
 }
 
-func (w *world) checkPerformance(t *testing.T, x *tools) {
-	share := func(part, whole int64) *float64 {
-		if whole == 0 {
-			return nil
-		}
-		f, err := strconv.ParseFloat(big.NewRat(part, whole).FloatString(6), 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &f
+// share is a ratio with six decimals; nil of nothing.
+func share(part, whole int64) *float64 {
+	if whole == 0 {
+		return nil
 	}
+	f, _ := strconv.ParseFloat(big.NewRat(part, whole).FloatString(6), 64)
+	return &f
+}
+
+func (w *world) checkPerformance(t *testing.T, x *tools) {
 	for _, c := range w.campaigns {
 		in := map[string]any{"campaignId": c.id}
 		n := min(w.selected[c.id], 3)

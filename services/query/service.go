@@ -54,6 +54,8 @@ type Source interface {
 	Brand(ctx context.Context, id, campaigns int64) (*BrandProfile, error)
 	// SearchCampaigns returns a page and one campaign more when there is one.
 	SearchCampaigns(context.Context, CampaignFilter) ([]Campaign, error)
+	// Selected counts the selected applications of campaigns; those without any are absent.
+	Selected(ctx context.Context, campaigns []ID) (map[ID]int64, error)
 	// CampaignCounts are a campaign's raw counts; nil when there is none of that id.
 	CampaignCounts(ctx context.Context, id int64) (*CampaignCounts, error)
 	// PartnerContacts are a partner and its verified contacts; nil when there is no
@@ -241,7 +243,10 @@ func (s *Service) SearchCampaigns(ctx context.Context, in searchCampaignsIn) (Ca
 		return CampaignPage{}, err
 	}
 	campaigns, more := cut(campaigns, in.Limit)
-	page := CampaignPage{Campaigns: campaigns, HasMore: more}
+	page := CampaignPage{HasMore: more}
+	if page.Campaigns, err = s.matches(ctx, campaigns); err != nil {
+		return CampaignPage{}, err
+	}
 	if len(in.StatusCodes) > 0 {
 		seen := make([]string, len(campaigns))
 		for i, c := range campaigns {
@@ -260,6 +265,20 @@ func (s *Service) SearchCampaigns(ctx context.Context, in searchCampaignsIn) (Ca
 		}
 	}
 	return page, nil
+}
+
+// matches says of each campaign of a page how it did, so that nobody has to ask for each of them.
+func (s *Service) matches(ctx context.Context, campaigns []Campaign) ([]CampaignMatch, error) {
+	ids := make([]ID, len(campaigns))
+	for i, c := range campaigns {
+		ids[i] = c.ID
+	}
+	selected, err := s.Source.Selected(ctx, ids)
+	out := make([]CampaignMatch, len(campaigns))
+	for i, c := range campaigns {
+		out[i] = CampaignMatch{Campaign: c, Selected: selected[c.ID], FillRate: ratio(selected[c.ID], c.OfferCount)}
+	}
+	return out, err
 }
 
 // SearchPartnerContacts lists whom Hub may write to at a partner.

@@ -187,7 +187,7 @@ func searchCampaignsTool(s *Service) tool.Tool {
 		Description: "Find campaigns with their counts and partner, newest start first (then the highest campaign_id). Filters combine " +
 			"with AND. Status codes: 1206 accepting participants, 1208 under review, 1209 closed, 1210 cancelled, 1211 rejected. " +
 			"Times: 2026-01-31, 2026-01-31T09:00:00 (UTC, as in the source) or RFC 3339. Read on with offset while has_more is " +
-			"true. get_campaign_performance adds selected applications and ratios.",
+			"true. selected and fill_rate say how each did; get_campaign_performance has the other ratios.",
 		Input: schema.Object(
 			schema.Optional("partnerId", schema.Integer("", schema.Min(0))),
 			schema.Optional("statusCodes",

@@ -12,7 +12,6 @@ import (
 	"hub.internal/pkg/web"
 	"hub.internal/services/admin"
 	"hub.internal/services/admin/auditlog"
-	"hub.internal/services/admin/console/table"
 )
 
 // homePage is the overview.
@@ -40,7 +39,7 @@ type homePage struct {
 }
 
 // cardLines are how the numbers of the cards came about, step by step.
-type cardLines struct{ Calls, Failed, Median, Slow *table.Series }
+type cardLines struct{ Calls, Failed, Median, Slow Line }
 
 // choice is a link of which one is where the reader is.
 type choice struct {
@@ -92,7 +91,7 @@ func (o *Overview) home(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	p.Summary = summary
-	p.plots(g)
+	o.plots(&p, g)
 	p.lists(g)
 	o.name(r, &p)
 	return o.site.Render(w, r, "home", web.Page{Title: "Overview", Wide: true, Data: p})
@@ -116,7 +115,7 @@ func logOf(g auditlog.Range, v url.Values) string {
 }
 
 // plots fills the two plots: calls, and how long they took.
-func (p *homePage) plots(g auditlog.Range) {
+func (o *Overview) plots(p *homePage, g auditlog.Range) {
 	step := int(g.Step.Seconds())
 	p.Calls = web.Plot{ID: "calls", Title: "Calls", Kind: "bars", Step: step, Caption: "Calls by " + stepText(g.Step),
 		Series: []web.Series{{Label: "Calls", Color: "--accent", Rest: web.Number(p.Summary.Total.Calls)},
@@ -144,7 +143,9 @@ func (p *homePage) plots(g auditlog.Range) {
 		p.Latency.Rows = append(p.Latency.Rows, web.PlotRow{At: x.At, Href: rows, Values: took})
 		median, slow = append(median, p50), append(slow, p95)
 	}
-	p.Lines = cardLines{table.NewSeries(calls), table.NewSeries(failed), table.NewSeries(median), table.NewSeries(slow)}
+	if draw := o.c.Draw; draw != nil {
+		p.Lines = cardLines{draw(calls), draw(failed), draw(median), draw(slow)}
+	}
 }
 
 // lists fills the lists of tools, errors and callers.

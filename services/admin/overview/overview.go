@@ -48,8 +48,16 @@ type Config struct {
 	Names   func(ctx context.Context, ids []string) (map[string]string, error)
 	// TraceURL is where the spans of a trace are shown, with TracePlace in place of its id; empty for nowhere.
 	TraceURL string
+	// Draw draws the line of a card, whose gaps are no numbers; nil where there is too little to draw, and without Draw none is drawn.
+	Draw func(values []float64) Line
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
+}
+
+// Line is a list of numbers as a line, for a drawing of 120 by 28: its path, and in words what it shows.
+type Line interface {
+	Label() string
+	Path() string
 }
 
 // TracePlace stands for the id of a trace in Config.TraceURL.

@@ -181,6 +181,24 @@ ORDER BY c.start_at DESC, c.campaign_id DESC`
 	return campaigns, err
 }
 
+// Selected implements query.Source. The index on campaign and status has all that is counted.
+func (s *Source) Selected(ctx context.Context, campaigns []query.ID) (map[query.ID]int64, error) {
+	selected := map[query.ID]int64{}
+	if len(campaigns) == 0 {
+		return selected, nil
+	}
+	in, args := placeholders(campaigns)
+	err := s.Query(ctx, `SELECT campaign_id, COUNT(*) FROM campaign_application
+WHERE campaign_id IN (`+in+`) AND status IN ('SELECTED', 'DONE') GROUP BY campaign_id`, args, func(r *sql.Rows) error {
+		var id query.ID
+		var n int64
+		err := r.Scan(&id, &n)
+		selected[id] = n
+		return err
+	})
+	return selected, err
+}
+
 // CampaignCounts implements query.Source.
 func (s *Source) CampaignCounts(ctx context.Context, id int64) (*query.CampaignCounts, error) {
 	const statement = `SELECT ` + campaignColumns + `, p.name,

@@ -16,6 +16,7 @@ import (
 	"hub.internal/services/admin/auditlog"
 	"hub.internal/services/admin/auth"
 	"hub.internal/services/admin/console"
+	"hub.internal/services/admin/console/table"
 	"hub.internal/services/admin/jobs"
 	"hub.internal/services/admin/overview"
 	"hub.internal/services/admin/postgres"
@@ -74,7 +75,7 @@ func watch(h *service.Host, s settings, owners auditlog.Owners) error {
 	}
 	h.Check("audit reader", "HUB_AUDIT_URL", func(ctx context.Context) error { _, err := log.Retention(ctx); return err })
 	h.OnStop("audit reader", func(context.Context) error { log.Close(); return nil })
-	pages, err := overview.New(overview.Config{Log: log, TraceURL: s.TraceURL, Owners: owners, Records: h.Audit(),
+	pages, err := overview.New(overview.Config{Log: log, TraceURL: s.TraceURL, Draw: line, Owners: owners, Records: h.Audit(),
 		Backlog: reviewcontrol.New(h.Neighbour("review-control")).Backlog,
 		Source:  query.New(h.Neighbour("query")).Health, Names: auth.New(h.Neighbour("auth")).Names}, h.Site)
 	if err != nil {
@@ -84,6 +85,14 @@ func watch(h *service.Host, s settings, owners auditlog.Owners) error {
 	h.Operations(overview.Operations(pages)...)
 	h.Work(jobs.Runner(log, h.Logger()))
 	h.Go("gauges", log.Watch(owners).Sample(h.Logger()).Run)
+	return nil
+}
+
+// line draws as the sparklines of pages are drawn.
+func line(values []float64) overview.Line {
+	if s := table.NewSeries(values); s != nil {
+		return s
+	}
 	return nil
 }
 

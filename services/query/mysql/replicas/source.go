@@ -114,6 +114,13 @@ func (s *Set) SearchCampaigns(ctx context.Context, f query.CampaignFilter) ([]qu
 	})
 }
 
+// Selected implements query.Source.
+func (s *Set) Selected(ctx context.Context, campaigns []query.ID) (map[query.ID]int64, error) {
+	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) (map[query.ID]int64, error) {
+		return from.Selected(ctx, campaigns)
+	})
+}
+
 // CampaignCounts implements query.Source.
 func (s *Set) CampaignCounts(ctx context.Context, id int64) (*query.CampaignCounts, error) {
 	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) (*query.CampaignCounts, error) {

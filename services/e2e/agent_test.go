@@ -323,7 +323,8 @@ func (s *suite) closesTheLoop(t *testing.T, a *agent, ada person, people []prosp
 	if got, want := told.Drafts[0].Rejected[0], (rejected{b.PartnerID, b.Contact.Email, "너무 일반적입니다"}); got != want {
 		t.Fatalf("the agent is told of %+v, not %+v", got, want)
 	}
-	a.mail("Once more, "+a.name, "<p>{{toName}}님, 지난 캠페인에 이어 {{context.brand_name}}에 맞춘 제안을 드립니다.</p>", people[1:2])
+	const better = "<p>{{toName}}님, 지난 캠페인에 이어 {{context.brand_name}}에 맞춘 제안을 드립니다.</p>"
+	a.mail("Once more, "+a.name, better, people[1:2])
 }
 
 // reports: a page with a chart of numbers that the source has.

@@ -293,7 +293,8 @@ func (a *agent) mail(name, body string, people []prospect) (draft string) {
 		a.t.Errorf("segment %+v, draft %+v", segment, saved)
 	}
 	var queued struct{ Status string }
-	if rules := a.asks("queue_for_review", map[string]any{"draftId": saved.ID, "actor": "campaign agent"}, &queued); queued.Status != "in_review" {
+	rules := a.asks("queue_for_review", map[string]any{"draftId": saved.ID, "actor": "campaign agent"}, &queued)
+	if queued.Status != "in_review" {
 		a.t.Errorf("queued as %s with %v", queued.Status, rules)
 	}
 	return saved.ID

@@ -31,7 +31,7 @@ func straightforwardTarget(s *stack) target {
 	return t
 }
 
-// openLimit prepares one connection for statements, of which the last one's rows are the answer.
+// openLimit prepares one connection for statements, of which the widest one's rows are the answer.
 func openLimit(dsn string, w *workload, statements []string) (session, error) {
 	config, err := mysql.ParseDSN(dsn)
 	if err != nil {
@@ -52,35 +52,41 @@ type limitSession struct {
 	db         *sql.DB
 	work       *workload
 	statements []string
-	// The answer so far, and the first column of the row before.
-	out, last []byte
+	// The answer of a statement so far, that of the widest one, and the first column of the row before.
+	out, widest, last []byte
 }
 
 func (c *limitSession) close() { _ = c.db.Close() }
 
-// call answers {"columns":[…],"rows":[[…]]} of the last statement.
+// call answers {"columns":[…],"rows":[[…]]} of the statement with the most columns, the last of several: the others find what it
+// is of, or count.
 func (c *limitSession) call(i int) ([]byte, error) {
+	most := 0
 	for _, text := range c.statements {
 		c.out = append(c.out[:0], `{"columns":[`...)
-		if err := c.run(text, c.work.inputs[i].args); err != nil {
+		columns, err := c.run(text, c.work.inputs[i].args)
+		if err != nil {
 			return nil, err
 		}
 		c.out = append(c.out, "]}"...)
+		if columns >= most {
+			most, c.widest, c.out = columns, c.out, c.widest
+		}
 	}
-	return c.out, nil
+	return c.widest, nil
 }
 
-// run appends the rows of one statement to the answer. Rows that repeat the first column of the row before are
+// run appends the rows of one statement to the answer, and tells how many columns they have. Rows that repeat the first column of the row before are
 // left out, as Hub does.
-func (c *limitSession) run(text string, args []any) error {
+func (c *limitSession) run(text string, args []any) (columns int, err error) {
 	rows, err := c.db.QueryContext(context.Background(), text, args...)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer rows.Close()
 	types, err := rows.ColumnTypes()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	values, pointers, numbers := make([]sql.RawBytes, len(types)), make([]any, len(types)), make([]bool, len(types))
 	for i, t := range types {
@@ -96,7 +102,7 @@ func (c *limitSession) run(text string, args []any) error {
 	c.last = nil
 	for n := 0; rows.Next(); {
 		if err := rows.Scan(pointers...); err != nil {
-			return err
+			return 0, err
 		}
 		// Hub probes for one row more than a page has: it is read here too, and left out.
 		if n == c.work.most || c.last != nil && bytes.Equal(c.last, values[0]) {
@@ -110,7 +116,7 @@ func (c *limitSession) run(text string, args []any) error {
 		c.out = append(c.out, ']')
 		n++
 	}
-	return rows.Err()
+	return len(types), rows.Err()
 }
 
 // It goes ahead of each element but the first.

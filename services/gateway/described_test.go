@@ -298,8 +298,8 @@ func TestSchemasAreSaidOnce(t *testing.T) {
 	d := readDocument(t, realCatalog(t))
 	count := map[string]int{}
 	d.references("", d.root, count)
-	for name, least := range map[string]int{"Brand": 1, "BrandMatch": 1, "Campaign": 3, "Order": 7, "Refund": 3, "Notification": 10,
-		"Warning": 5, "Partner": 2, "Contact": 2, "Column": 2, "DetailCode": 2} {
+	for name, least := range map[string]int{"Brand": 1, "BrandMatch": 1, "Campaign": 2, "CampaignMatch": 1, "Order": 7, "Refund": 3,
+		"Notification": 10, "Warning": 5, "Partner": 2, "Contact": 2, "Column": 2, "DetailCode": 2} {
 		if got := count["#/components/schemas/"+name]; got < least {
 			t.Errorf("%d operations refer to %s, want %d", got, name, least)
 		}

@@ -131,11 +131,11 @@ func (e *fixture) address(t *testing.T) string {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	detail, ok := e.entries[len(e.entries)-1].Detail.(map[string]string)
-	if !ok {
+	detail, ok := e.entries[len(e.entries)-1].Detail.(audit.Refusal)
+	if !ok || detail.Refused == nil || detail.Refused.Message == "" {
 		t.Fatalf("%+v", e.entries[len(e.entries)-1])
 	}
-	return detail["address"]
+	return detail.Address
 }
 
 // TestClientAddress: nobody chooses their own address, or somebody else's.

@@ -67,7 +67,7 @@ func TestList(t *testing.T) {
 		p.Open("/drafts")
 		p.Press("/")
 		var field string
-		if p.Evaluate(`document.activeElement.id`, &field); field != "q" {
+		if p.Evaluate(`document.activeElement.id`, &field); field != "seek" {
 			t.Errorf("/ leads to %q", field)
 		}
 	})

@@ -76,8 +76,8 @@ func (c *limitSession) call(i int) ([]byte, error) {
 	return c.widest, nil
 }
 
-// run appends the rows of one statement to the answer, and tells how many columns they have. Rows that repeat the first column of the row before are
-// left out, as Hub does.
+// run appends the rows of one statement to the answer, and tells how many columns they have. Rows that repeat the first column of the
+// row before are left out, as Hub does.
 func (c *limitSession) run(text string, args []any) (columns int, err error) {
 	rows, err := c.db.QueryContext(context.Background(), text, args...)
 	if err != nil {

@@ -91,8 +91,8 @@
       show(Math.min(Math.max(to, 0), last));
     };
     drawing.addEventListener("keydown", keys);
-    // A bar leads to what it counts.
-    if (hrefs.some(Boolean)) {
+    // A bar leads to what it counts. Where a finger points, it asks for the numbers first: the table has the same links.
+    if (hrefs.some(Boolean) && matchMedia("(hover: hover)").matches) {
       plot.over.style.cursor = "pointer";
       plot.over.addEventListener("click", () => { if (hrefs[plot.cursor.idx]) location.assign(hrefs[plot.cursor.idx]); });
     }

@@ -106,13 +106,14 @@ func (g *Gateway) record(next endpoint.Endpoint) endpoint.Endpoint {
 			e := audit.Entry{At: c.Started, Caller: c.Caller, Tool: c.Name, Outcome: audit.Outcome(err), Took: time.Since(c.Started),
 				TraceID: audit.TraceID(ctx)}
 			e.Caller.RequestID = c.RequestID
-			from, refusal := c.Caller.CredentialID, audit.Refusal{Refused: audit.ToldOf(err)}
+			from, address := c.Caller.CredentialID, ""
 			if from == "" {
-				from, refusal.Address = caller.Network(c.Address), c.Address
+				from, address = caller.Network(c.Address), c.Address
 			}
-			e.Detail = refusal
 			charged := len(c.Limits.States) > 0 && c.Limits.Refused == "" && c.Caller.Kind != caller.Visitor && !fault.Shed(err)
 			if charged || !g.Refused.Counted(from, e) {
+				// What is only counted costs no more than that.
+				e.Detail = audit.Refusal{Refused: audit.ToldOf(err), Address: address}
 				g.Audit.Queue(e)
 			}
 		}

@@ -95,7 +95,8 @@ func (o *apiCall) run(ctx context.Context, method, path string) (err error) {
 	switch at, parsed := url.Parse(path); {
 	case !slices.Contains(apiMethods(), method):
 		return misused("%s is no method: there are %s", method, strings.Join(apiMethods(), ", "))
-	case parsed != nil || !strings.HasPrefix(path, "/") || at.Host != "" || at.Fragment != "" || strings.ContainsAny(path, " \\"):
+	case parsed != nil || !strings.HasPrefix(path, "/") || at.Host != "" || at.Fragment != "" || strings.ContainsAny(path, " \\") ||
+		at.JoinPath().Path != at.Path: // which the gateway would lead elsewhere
 		return misused("%q is no path of the gateway, as /api/tools is one", path)
 	}
 	if o.filter, err = filterOf(o.jq); err != nil {

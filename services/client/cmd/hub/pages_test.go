@@ -145,6 +145,7 @@ func TestAPICallsAnyRoute(t *testing.T) {
 	}{
 		"api GET /api/tools/nothing":                      {exitNotFound, "E_NOT_FOUND"},
 		"api TRACE /api/tools":                            {exitUsage, "TRACE is no method: there are GET, POST"},
+		"api GET /v1/../x":                                {exitUsage, "is no path of the gateway"},
 		"api GET api/tools":                               {exitUsage, `"api/tools" is no path of the gateway`},
 		"api GET //evil.example/x":                        {exitUsage, "is no path of the gateway"},
 		"api GET https://evil.example/x":                  {exitUsage, "is no path of the gateway"},

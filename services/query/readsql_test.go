@@ -433,6 +433,8 @@ type auditRow struct {
 		Columns   []string `json:"columns"`
 		RowCount  int      `json:"row_count"`
 		Truncated bool     `json:"truncated"`
+		// Refused is what its caller was told.
+		Refused *audit.Told `json:"refused"`
 	}
 }
 
@@ -536,6 +538,7 @@ func TestEveryStatementIsAudited(t *testing.T) {
 			if want.Detail.Columns == nil {
 				want.Detail.Columns = []string{}
 			}
+			want.Detail.Refused = audit.ToldOf(err)
 			if !reflect.DeepEqual(rows[0], want) {
 				t.Errorf("audited %+v, want %+v", rows[0], want)
 			}
@@ -614,7 +617,7 @@ func TestNoStatementRunsThatCouldNotBeRecorded(t *testing.T) {
 		t.Errorf("%v, %s", err, out.JSON())
 	}
 	if len(log.queued) != 1 || log.queued[0].Outcome != "E_DB" || log.queued[0].Tool != "execute_read_sql" ||
-		log.queued[0].InputHash == nil || log.queued[0].Detail != nil {
+		log.queued[0].InputHash == nil || !reflect.DeepEqual(log.queued[0].Detail, audit.Refusal{Refused: audit.ToldOf(err)}) {
 		t.Errorf("recorded: %+v", log.queued)
 	}
 }

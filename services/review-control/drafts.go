@@ -208,6 +208,27 @@ func (s *Service) own(ctx context.Context, r Reviewer) ([]Maker, error) {
 	return own[:min(len(own), maxMakers)], err
 }
 
+// FindDrafts returns the newest drafts that a search finds, as Drafts does for a list, but nothing about them that a list has beside their
+// names and their status; at most limit, which is between 1 and 100.
+func (s *Service) FindDrafts(ctx context.Context, search string, limit int) ([]Draft, error) {
+	found, err := s.c.Drafts.Drafts(ctx, DraftQuery{Search: text.Head(text.Storable(search), maxSearch), Limit: pageSize(limit),
+		Uncounted: true})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]ID, len(found.Drafts))
+	for i, d := range found.Drafts {
+		ids[i] = d.ID
+	}
+	reviews, err := s.c.Store.Reviews(ctx, ids)
+	for i, d := range found.Drafts {
+		if r, queued := reviews[d.ID]; queued {
+			found.Drafts[i] = d.under(r)
+		}
+	}
+	return found.Drafts, err
+}
+
 // AddressedMail is a target with the draft that it is of.
 type AddressedMail struct {
 	Draft ID

@@ -67,6 +67,8 @@ type DraftQuery struct {
 	// Makers are those of the drafts of who asks; Others leaves those out.
 	Makers []Maker
 	Others bool
+	// Uncounted leaves the counts out, which cost as much as the page.
+	Uncounted bool
 	// Ahead has the status of drafts of which authoring may know another one.
 	Ahead map[ID]Status
 }

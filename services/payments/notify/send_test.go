@@ -269,7 +269,11 @@ func TestASlowReceiverIsGivenUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := send(t, c, newReceiver(t, r.answer).URL)
+			config := c
+			if name == "large head" || name == "no HTTP" {
+				config.Timeout = time.Minute
+			}
+			o := send(t, config, newReceiver(t, r.answer).URL)
 			if o.Took > time.Minute {
 				t.Errorf("it took %s", o.Took)
 			}

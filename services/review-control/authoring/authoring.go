@@ -250,7 +250,7 @@ func (d Drafts) Draft(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.D
 
 // Drafts implements Drafts.
 func (d Drafts) Drafts(ctx context.Context, q reviewcontrol.DraftQuery) (reviewcontrol.DraftsFound, error) {
-	in := draftListRequest{Limit: q.Limit, Search: q.Search, Others: q.Others, Count: true}
+	in := draftListRequest{Limit: q.Limit, Search: q.Search, Others: q.Others, Count: !q.Uncounted}
 	if q.Status != "" {
 		in.Status = []reviewcontrol.Status{q.Status}
 	}

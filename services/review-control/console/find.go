@@ -34,13 +34,12 @@ func (c *Console) find(ctx context.Context, u web.User, text string) (found web.
 		}
 		found.Add(mostMails, hits...)
 	}
-	page, err := c.service.Drafts(ctx, reviewcontrol.DraftFilter{Search: text, Limit: mostDrafts + 1,
-		For: reviewcontrol.Reviewer{ID: u.ID, Email: u.Email, Name: u.Name}})
+	drafts, err := c.service.FindDrafts(ctx, text, mostDrafts+1)
 	if err != nil {
 		return found, err
 	}
-	hits := make([]web.Hit, len(page.Drafts))
-	for i, d := range page.Drafts {
+	hits := make([]web.Hit, len(drafts))
+	for i, d := range drafts {
 		hits[i] = web.Hit{Kind: "Drafts", Title: d.Name, Note: fmt.Sprintf("Draft %s to %s · %s", d.ID, d.SegmentName, state(d.Status).Text),
 			At: &d.CreatedAt, Href: "/drafts/" + d.ID.String()}
 	}

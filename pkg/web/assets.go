@@ -8,7 +8,10 @@ import (
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
+
+	"hub.internal/pkg/web/i18n"
 )
 
 //go:embed assets
@@ -122,4 +125,23 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Cache-Control", "no-store")
 	}
 	file.Static.ServeHTTP(w, r)
+}
+
+// said are the texts of a script that its reader sees: say("…").
+var said = regexp.MustCompile(`\bsay\("((?:[^"\\]|\\.)*)"`)
+
+// messages returns the translations of what the site's scripts say, which the page hands to them; nil in English.
+func (s *Site) messages(c *i18n.Catalogue) func() map[string]string {
+	if c == nil {
+		return func() map[string]string { return nil }
+	}
+	found := map[string]string{}
+	for name, file := range s.assets.byName {
+		if path.Ext(name) == ".js" {
+			for _, m := range said.FindAllSubmatch(file.body, -1) {
+				found[string(m[1])] = c.Text(string(m[1]))
+			}
+		}
+	}
+	return func() map[string]string { return found }
 }

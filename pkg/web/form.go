@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"html/template"
@@ -16,6 +17,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/web/i18n"
 )
 
 // Field is a labelled input with its error beside it: {{template "field" .Data.Email}}.
@@ -185,11 +187,8 @@ var functions = template.FuncMap{
 	"when":   momentHTML,
 	"second": secondHTML,
 	"day":    dayHTML,
-	"age":    ageHTML,
 	"number": Number,
-	"plural": Plural,
 	"badge":  func(kind, text string) Badge { return Badge{kind, text} },
-	"size":   Size,
 	"join":   strings.Join,
 	"dict":   dict,
 }
@@ -225,25 +224,39 @@ func dayHTML(at time.Time) template.HTML {
 		at.Format(time.DateOnly) + `</time>`)
 }
 
+// speaking are the functions whose words are of a language.
+func speaking(c *i18n.Catalogue) template.FuncMap {
+	return template.FuncMap{
+		"lang":       c.Code,
+		"languages":  func() []i18n.Language { return i18n.Languages },
+		"say":        func(message string) string { return c.Text(message) },
+		"translated": c.Has,
+		"plural":     func(n int, one, many string) string { return c.Plural(Number(n), n == 1, one, many) },
+		"size":       func(bytes int) string { return size(c, bytes) },
+		"age":        func(before string, at, now time.Time, after string) template.HTML { return ageHTML(c, before, at, now, after) },
+	}
+}
+
 // ageHTML tells in words of the caller's how long ago a moment was: "waiting" and "" make "waiting 3 h".
-func ageHTML(before string, at, now time.Time, after string) template.HTML {
+func ageHTML(c *i18n.Catalogue, before string, at, now time.Time, after string) template.HTML {
 	at = at.UTC()
-	text := template.HTML(template.HTMLEscapeString(strings.TrimSpace(before + " " + Ago(now.Sub(at)) + " " + after)))
+	message := c.Text(strings.TrimSpace(before + " {1} " + after))
+	text := template.HTML(template.HTMLEscapeString(strings.Replace(message, "{1}", ago(c, now.Sub(at)), 1)))
 	return `<time class="age" datetime="` + template.HTML(at.Format(time.RFC3339)) + `" title="` +
 		template.HTML(at.Format("2006-01-02 15:04")) + ` UTC">` + text + `</time>`
 }
 
-// Ago is a time that has passed, as people say it: "3 h". What is not a minute is "<1 min".
-func Ago(d time.Duration) string {
+// ago is a time that has passed, as people say it: "3 h". What is not a minute is "<1 min".
+func ago(c *i18n.Catalogue, d time.Duration) string {
 	switch {
 	case d < time.Minute:
-		return "<1 min"
+		return c.Plural("<1", false, "min", "min")
 	case d < time.Hour:
-		return strconv.Itoa(int(d.Minutes())) + " min"
+		return c.Plural(strconv.Itoa(int(d.Minutes())), false, "min", "min")
 	case d < 48*time.Hour:
-		return strconv.Itoa(int(d.Hours())) + " h"
+		return c.Plural(strconv.Itoa(int(d.Hours())), false, "h", "h")
 	}
-	return Number(int(d.Hours()/24)) + " days"
+	return c.Plural(Number(int(d.Hours()/24)), false, "days", "days")
 }
 
 // Number groups the digits of a whole number: 12,345.
@@ -260,23 +273,27 @@ func Number(n any) string {
 }
 
 // Size is a number of bytes as people read it: 900 bytes, 64 KiB, 1.5 MiB.
-func Size(bytes int) string {
+func Size(bytes int) string { return size(nil, bytes) }
+
+func size(c *i18n.Catalogue, bytes int) string {
 	n := float64(bytes)
 	switch {
 	case n < 1<<10:
-		return Plural(bytes, "byte", "bytes")
+		return c.Plural(Number(bytes), bytes == 1, "byte", "bytes")
 	case n < 1<<20:
 		return strings.TrimSuffix(fmt.Sprintf("%.1f", n/(1<<10)), ".0") + " KiB"
 	}
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", n/(1<<20)), ".0") + " MiB"
 }
 
-// Plural is a number of things: 1 draft, 2,000 drafts.
+// Plural is a number of things in English: 1 draft, 2,000 drafts.
 func Plural(n int, one, many string) string {
-	if n == 1 {
-		return Number(n) + " " + one
-	}
-	return Number(n) + " " + many
+	return (*i18n.Catalogue)(nil).Plural(Number(n), n == 1, one, many)
+}
+
+// PluralIn is Plural in the language of who is answered.
+func PluralIn(ctx context.Context, n int, one, many string) string {
+	return i18n.From(ctx).Plural(Number(n), n == 1, one, many)
 }
 
 // dict hands several values to a part.

@@ -70,3 +70,6 @@ const SessionCookie = "session"
 
 // BrowserCookie names the cookie that holds what a browser is known by. Auth gives it to who signs in, and knows whose it is.
 const BrowserCookie = "browser"
+
+// LanguageCookie names the cookie that holds the language in which the reader wants the console, by its code.
+const LanguageCookie = "language"

@@ -52,10 +52,12 @@ type Key struct{ Press, Does string }
 // pageView is what templates see.
 type pageView struct {
 	Page
-	User      User
-	SignedIn  bool
-	Tabs      []Tab
-	Path      string
+	User     User
+	SignedIn bool
+	Tabs     []Tab
+	Path     string
+	// Here is where a form that comes back to this page leads.
+	Here      string
 	Flash     Flash
 	RequestID string
 }
@@ -293,10 +295,13 @@ func Below(path, prefix string) bool {
 	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(prefix, "/"))
 }
 
+// maxNext bounds the address that a form goes on to, in bytes.
+const maxNext = 2048
+
 // LocalPath is next when it leads to a page of this console, and fallback otherwise: where a
 // log-in goes on to must not be somebody else's site.
 func LocalPath(next, fallback string) string {
-	if len(next) > 2048 || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") {
+	if len(next) > maxNext || !strings.HasPrefix(next, "/") || strings.HasPrefix(next, "//") {
 		return fallback
 	}
 	// Browsers take a backslash for a slash, and drop tabs and line breaks.

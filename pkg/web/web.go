@@ -7,6 +7,7 @@ package web
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"errors"
 	"fmt"
@@ -22,9 +23,10 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/tool"
+	"hub.internal/pkg/web/i18n"
 )
 
-//go:embed layout/*.html
+//go:embed layout
 var layouts embed.FS
 
 // maxLogged bounds what a visitor can put into a line of the log, in bytes.
@@ -50,65 +52,124 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Site is the console pages of one service.
+// Site is the console pages of one service, in each of the console's languages.
 type Site struct {
-	o      Options
-	assets *assets
-	pages  map[string]*template.Template
+	o        Options
+	assets   *assets
+	editions map[string]*edition // by the language's code
+}
+
+// edition is the pages of a site in one language.
+type edition struct {
+	catalogue *i18n.Catalogue
+	pages     map[string]*template.Template
 	// confirmation is the page that asks before something is done.
 	confirmation *template.Template
 }
 
-// New parses every page: one that is broken stops the start.
+// New parses every page in every language: one that is broken stops the start.
 func New(o Options) (*Site, error) {
-	s := &Site{o: o, pages: map[string]*template.Template{}}
+	s := &Site{o: o, editions: map[string]*edition{}}
 	var err error
 	if s.assets, err = loadAssets(path.Join(o.Service, o.Folder), o.Files); err != nil {
 		return nil, err
 	}
-	base := template.New("").Funcs(functions).Funcs(template.FuncMap{"asset": s.assets.url}).Funcs(o.Funcs)
-	if base, err = base.ParseFS(layouts, "layout/*.html"); err != nil {
-		return nil, fmt.Errorf("web: %w", err)
+	for _, l := range i18n.Languages {
+		if s.editions[l.Code()], err = s.edition(l); err != nil {
+			return nil, fmt.Errorf("web: %w", err)
+		}
 	}
-	// The page of errors is the layout's own, so that each service has one.
-	if s.pages[errorPage], err = base.Clone(); err != nil {
-		return nil, fmt.Errorf("web: %w", err)
-	}
-	if s.confirmation, err = base.Clone(); err == nil {
-		_, err = s.confirmation.Parse(`{{define "main"}}{{template "confirmation" .Data}}{{end}}`)
-	}
+	return s, nil
+}
+
+// edition parses the pages in a language.
+func (s *Site) edition(l i18n.Language) (*edition, error) {
+	files, err := s.templates()
 	if err != nil {
-		return nil, fmt.Errorf("web: %w", err)
+		return nil, err
 	}
-	if o.Files == nil {
-		return s, nil
+	e := &edition{pages: map[string]*template.Template{}}
+	if e.catalogue, err = i18n.Load(l, folders(s.o.Files)...); err != nil {
+		return nil, err
 	}
-	files, err := fs.Glob(o.Files, "pages/*.html")
-	if err != nil {
-		return nil, fmt.Errorf("web: %w", err)
-	}
-	parts := func(name string) bool { return strings.HasPrefix(path.Base(name), "_") }
-	for _, file := range files {
-		if parts(file) {
-			if base, err = base.ParseFS(o.Files, file); err != nil {
-				return nil, fmt.Errorf("web: %w", err)
+	base := template.New("").Funcs(functions).Funcs(speaking(e.catalogue)).
+		Funcs(template.FuncMap{"asset": s.assets.url, "messages": s.messages(e.catalogue)}).Funcs(s.o.Funcs)
+	for _, f := range files {
+		if f.part {
+			if base, err = e.parse(base, f); err != nil {
+				return nil, err
 			}
 		}
 	}
-	for _, file := range files {
-		if parts(file) {
-			continue
-		}
-		page, err := base.Clone()
-		if err == nil {
-			page, err = page.ParseFS(o.Files, file)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("web: page %s: %w", file, err)
-		}
-		s.pages[strings.TrimSuffix(path.Base(file), ".html")] = page
+	// The page of errors is the layout's own, so that each service has one.
+	if e.pages[errorPage], err = base.Clone(); err != nil {
+		return nil, err
 	}
-	return s, nil
+	if e.confirmation, err = base.Clone(); err == nil {
+		_, err = e.confirmation.Parse(`{{define "main"}}{{template "confirmation" .Data}}{{end}}`)
+	}
+	for _, f := range files {
+		if err == nil && !f.part {
+			var page *template.Template
+			if page, err = base.Clone(); err == nil {
+				e.pages[strings.TrimSuffix(f.name, ".html")], err = e.parse(page, f)
+			}
+		}
+	}
+	return e, err
+}
+
+// source is a template's.
+type source struct {
+	name, text string
+	// part is none of a page's own.
+	part bool
+}
+
+// folders are those with templates and catalogues: the layout's, and the site's.
+func folders(files fs.FS) (list []fs.FS) {
+	sub := func(files fs.FS, folder string) {
+		f, err := fs.Sub(files, folder)
+		if err != nil {
+			panic(err) // the names are constants
+		}
+		list = append(list, f)
+	}
+	sub(layouts, "layout")
+	if files != nil {
+		sub(files, "pages")
+	}
+	return list
+}
+
+// templates are those of the layout, then the site's.
+func (s *Site) templates() (list []source, err error) {
+	for i, folder := range folders(s.o.Files) {
+		names, err := fs.Glob(folder, "*.html")
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			text, err := fs.ReadFile(folder, name)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, source{name, string(text), i == 0 || strings.HasPrefix(name, "_")})
+		}
+	}
+	return list, nil
+}
+
+// parse adds a template in the language of the edition.
+func (e *edition) parse(to *template.Template, f source) (*template.Template, error) {
+	text, err := e.catalogue.Template(f.text)
+	if err == nil {
+		_, err = to.New(f.name).Parse(text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("page %s: %w", f.name, err)
+	}
+	return to, nil
 }
 
 // Handler is a page that leaves its failure to the site: a fault becomes the error page of
@@ -142,9 +203,16 @@ func Routes(service string, routes ...tool.Route) []tool.Route {
 	return append(routes, tool.Route{Prefix: strings.TrimSuffix(assetPrefix(service), "/"), Public: true})
 }
 
+// speak has a request's context speak the language that its reader has chosen, or that the browser asks for.
+func (s *Site) speak(r *http.Request) *http.Request {
+	l := i18n.Match(ReadCookie(r, LanguageCookie), r.Header.Get("Accept-Language"))
+	return r.WithContext(i18n.With(r.Context(), s.editions[l.Code()].catalogue))
+}
+
 func (s *Site) page(access Access, limit int64, h Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		Secure(w.Header())
+		r = s.speak(r)
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
 		defer func() {
 			p := recover()
@@ -170,7 +238,7 @@ func (s *Site) page(access Access, limit int64, h Handler) http.Handler {
 
 // Render answers a page. The status is Page.Status, or 200.
 func (s *Site) Render(w http.ResponseWriter, r *http.Request, name string, p Page) error {
-	t, ok := s.pages[name]
+	t, ok := s.edited(r.Context()).pages[name]
 	if !ok {
 		return fmt.Errorf("web: there is no page %q", name)
 	}
@@ -179,7 +247,7 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, name string, p Pag
 
 // RenderPart answers one block of a page alone, for htmx. The flash is left to the next page.
 func (s *Site) RenderPart(w http.ResponseWriter, r *http.Request, name, block string, p Page) error {
-	t, ok := s.pages[name]
+	t, ok := s.edited(r.Context()).pages[name]
 	if !ok {
 		return fmt.Errorf("web: there is no page %q", name)
 	}
@@ -188,9 +256,12 @@ func (s *Site) RenderPart(w http.ResponseWriter, r *http.Request, name, block st
 
 // execute renders into memory first: a page that fails in the middle must not look whole.
 func (s *Site) execute(w http.ResponseWriter, r *http.Request, t *template.Template, block string, p Page, flash Flash) error {
-	v := pageView{Page: p, Path: r.URL.Path, RequestID: caller.From(r.Context()).RequestID, Flash: flash}
+	v := pageView{Page: p, Path: r.URL.Path, Here: "/", RequestID: caller.From(r.Context()).RequestID, Flash: flash}
 	v.User, v.SignedIn = UserOf(r.Context())
 	v.Tabs = navigationOf(r, p)
+	if r.Method == http.MethodGet && len(r.URL.RequestURI()) <= maxNext {
+		v.Here = r.URL.RequestURI()
+	}
 	var b bytes.Buffer
 	if err := t.ExecuteTemplate(&b, block, v); err != nil {
 		return fmt.Errorf("web: %w", err)
@@ -204,10 +275,13 @@ func (s *Site) execute(w http.ResponseWriter, r *http.Request, t *template.Templ
 	return nil
 }
 
-// RenderStatic makes a page that is the same for everybody who asks for this path, with tabs of its own. It has neither a user
+// edited is the edition in the language of a request.
+func (s *Site) edited(ctx context.Context) *edition { return s.editions[i18n.From(ctx).Code()] }
+
+// RenderStatic makes a page that is the same for everybody who asks for this path, with tabs of its own, in English. It has neither a user
 // nor a flash; where several paths lead to it, they share it.
 func (s *Site) RenderStatic(name, path string, tabs []Tab, p Page) (*Static, error) {
-	t, ok := s.pages[name]
+	t, ok := s.editions[i18n.Languages[0].Code()].pages[name]
 	if !ok {
 		return nil, fmt.Errorf("web: there is no page %q", name)
 	}
@@ -241,39 +315,39 @@ func (s *Site) FailAs(w http.ResponseWriter, r *http.Request, f *fault.Error, st
 		w.Header().Set("HX-Reswap", "innerHTML")
 		w.Header().Set("HX-Reselect", ".notice") // and not what the part was to be taken from
 		w.Header().Set("HX-Push-Url", "false")
-		if err := s.execute(w, r, s.pages[errorPage], "refusal", Page{Status: status, Data: f.Message}, Flash{}); err != nil {
+		if err := s.execute(w, r, s.edited(r.Context()).pages[errorPage], "refusal", Page{Status: status, Data: f.Message}, Flash{}); err != nil {
 			s.o.Logger.ErrorContext(r.Context(), "error part not rendered", "error", err)
 			http.Error(w, f.Message, status)
 		}
 		return
 	}
-	heading := headings[status]
-	if heading == "" {
-		heading = "That did not work"
+	heading := i18n.T(r.Context(), "That did not work")
+	if h := headings[status]; h != "" {
+		heading = i18n.T(r.Context(), h)
 	}
 	_, signedIn := UserOf(r.Context())
 	page := Page{Title: heading, Status: status, Plain: !signedIn,
 		Data: map[string]any{"Message": f.Message, "Status": status, "Code": f.Code}}
-	if err := s.execute(w, r, s.pages[errorPage], "layout", page, takeFlash(w, r)); err != nil {
+	if err := s.execute(w, r, s.edited(r.Context()).pages[errorPage], "layout", page, takeFlash(w, r)); err != nil {
 		s.o.Logger.ErrorContext(r.Context(), "error page not rendered", "error", err)
 		http.Error(w, f.Message, status)
 	}
 }
 
 var headings = map[int]string{
-	http.StatusBadRequest:            "The request was not understood",
-	http.StatusUnauthorized:          "Please sign in",
-	http.StatusForbidden:             "You may not see this page",
-	http.StatusNotFound:              "Nothing is here",
-	http.StatusMethodNotAllowed:      "That cannot be done here",
-	http.StatusConflict:              "Somebody was faster",
-	http.StatusRequestEntityTooLarge: "That is too much at once",
-	http.StatusUnprocessableEntity:   "That cannot be done",
-	http.StatusTooManyRequests:       "Too many tries",
-	http.StatusInternalServerError:   "Something went wrong on our side",
-	http.StatusBadGateway:            "A part of Hub is not available",
-	http.StatusServiceUnavailable:    "A part of Hub is not available",
-	http.StatusGatewayTimeout:        "That took too long",
+	http.StatusBadRequest:            i18n.N("The request was not understood"),
+	http.StatusUnauthorized:          i18n.N("Please sign in"),
+	http.StatusForbidden:             i18n.N("You may not see this page"),
+	http.StatusNotFound:              i18n.N("Nothing is here"),
+	http.StatusMethodNotAllowed:      i18n.N("That cannot be done here"),
+	http.StatusConflict:              i18n.N("Somebody was faster"),
+	http.StatusRequestEntityTooLarge: i18n.N("That is too much at once"),
+	http.StatusUnprocessableEntity:   i18n.N("That cannot be done"),
+	http.StatusTooManyRequests:       i18n.N("Too many tries"),
+	http.StatusInternalServerError:   i18n.N("Something went wrong on our side"),
+	http.StatusBadGateway:            i18n.N("A part of Hub is not available"),
+	http.StatusServiceUnavailable:    i18n.N("A part of Hub is not available"),
+	http.StatusGatewayTimeout:        i18n.N("That took too long"),
 }
 
 func faultOf(err error) *fault.Error {

@@ -412,7 +412,7 @@ func TestAssets(t *testing.T) {
 	d := newDesk(t)
 	page := d.do(t, user, "GET", "/page", "").Body.String()
 	found := regexp.MustCompile(`(?:src|href)="(/assets/desk/[0-9a-f]{12}/[a-z.-]+)"`).FindAllStringSubmatch(page, -1)
-	if len(found) != 8 {
+	if len(found) != 9 {
 		t.Fatalf("%d assets in %s", len(found), page)
 	}
 	for _, f := range found {
@@ -767,5 +767,30 @@ func TestKitOfLists(t *testing.T) {
 	}
 	if w.Code != http.StatusOK || strings.Contains(page, `name="none"`) {
 		t.Errorf("%d %s", w.Code, page)
+	}
+}
+
+// TestLanguages asks for the same page in both languages, by the browser's header and by what the reader has chosen.
+func TestLanguages(t *testing.T) {
+	d := newDesk(t)
+	for _, c := range []struct{ accepted, chosen, lang, signOut string }{
+		{"", "", "en", "Sign out"}, {"ko-KR,ko;q=0.9,en;q=0.8", "", "ko", "로그아웃"}, {"ko", "en", "en", "Sign out"}, {"en", "ko", "ko", "로그아웃"},
+	} {
+		w := d.do(t, user, "GET", "/page?a=b", "", "Accept-Language", c.accepted, "Cookie", "__Host-hub-language="+c.chosen)
+		body := w.Body.String()
+		for _, part := range []string{`<html lang="` + c.lang + `">`, ">" + c.signOut + "</button>",
+			`<button class="quiet small" name="to" value="` + c.lang + `" lang="` + c.lang + `" aria-current="true">`, `name="next" value="/page?a=b"`} {
+			if !strings.Contains(body, part) {
+				t.Errorf("%+v: no %s in %s", c, part, body)
+			}
+		}
+		if strings.Contains(body, `id="messages"`) != (c.lang == "ko") {
+			t.Errorf("%+v: messages for scripts: %s", c, body)
+		}
+	}
+	// What a fault says is in English where no catalogue has it.
+	w := d.do(t, user, "GET", "/fault", "", "Accept-Language", "ko")
+	if body := w.Body.String(); !strings.Contains(body, `<span lang="en">`) || !strings.Contains(body, "처음으로") {
+		t.Errorf("%s", body)
 	}
 }

@@ -128,7 +128,7 @@
     if (e.detail > 1 && e.target.closest?.("form[method=post] button")) {
       e.preventDefault();
       e.stopImmediatePropagation();
-      tell("notice warn", "Too quick: that counted once. Press again for the next.");
+      tell("notice warn", say("Too quick: that counted once. Press again for the next."));
     }
   }, true);
 
@@ -139,7 +139,7 @@
     button.addEventListener("click", async () => {
       try {
         await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).value);
-        button.textContent = "Copied";
+        button.textContent = say("Copied");
       } catch { document.getElementById(button.dataset.copy).select(); }
     });
   });
@@ -218,11 +218,11 @@
   };
   document.addEventListener("htmx:error", (e) => {
     if (!e.detail.ctx?.sourceEvent?.isTrusted || !toast()) return;
-    const p = tell("notice wrong", "Hub did not answer. Check the connection, reload the page and see whether it was done. ");
+    const p = tell("notice wrong", `${say("Hub did not answer. Check the connection, reload the page and see whether it was done.")} `);
     const close = document.createElement("button");
     close.type = "button";
     close.className = "small";
-    close.textContent = "Close";
+    close.textContent = say("Close");
     close.setAttribute("data-dismiss", "");
     p.append(close);
   });

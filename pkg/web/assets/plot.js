@@ -62,7 +62,7 @@
         ...(series.some((s) => s.share) ? [{ ...axis(), grid: { show: false }, side: 1, scale: "share", size: 50, values: (_, all) => all.map((n) => `${n} %`) }] : []),
       ],
       series: [
-        { label: "From", value: (_, t) => (t == null ? "all" : moment(new Date(t * 1000))) },
+        { label: say("From"), value: (_, t) => (t == null ? say("all") : moment(new Date(t * 1000))) },
         ...series.map((s, i) => ({
           label: s.label,
           scale: s.share ? "share" : "y",

@@ -1,0 +1,188 @@
+package hubtest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/web/i18n"
+)
+
+var missing = flag.Bool("missing", false, "print what the catalogues lack, as JSON to be filled in")
+
+// english are rooms with pages that are in English alone: the API's reference, which quotes the API, and tools of developers.
+var english = []string{"services/gateway/reference", "scripts/mailsink", "scripts/echo"}
+
+// said are the texts of a script that its reader sees.
+var said = regexp.MustCompile(`\bsay\("((?:[^"\\]|\\.)*)"`)
+
+// TestCatalogues holds that each message of the console is in each language, and that no catalogue has one that nobody says.
+func TestCatalogues(t *testing.T) {
+	root := hubtest.Root(t)
+	const layout = "pkg/web"
+	for _, l := range i18n.Languages[1:] {
+		common := catalogue(t, filepath.Join(root, layout, "layout", l.Code()+".json"))
+		for _, room := range append(roomsWithPages(t, root), layout) {
+			folder := "pages"
+			if room == layout {
+				folder = "layout"
+			}
+			own := catalogue(t, filepath.Join(root, room, folder, l.Code()+".json"))
+			messages := messagesOf(t, filepath.Join(root, room), folder)
+			lacks := map[string]string{}
+			for _, m := range messages {
+				if own[m] == "" && common[m] == "" {
+					lacks[m] = ""
+				}
+			}
+			for m := range own {
+				if !slices.Contains(messages, m) {
+					t.Errorf("%s/%s/%s.json has %q, which nobody says", room, folder, l.Code(), m)
+				}
+				if room != layout && common[m] != "" {
+					t.Errorf("%s/%s/%s.json has %q, which the layout has", room, folder, l.Code(), m)
+				}
+			}
+			if len(lacks) > 0 {
+				t.Errorf("%s/%s/%s.json lacks %d messages of %d: go test ./pkg/hubtest -run TestCatalogues -args -missing", room, folder, l.Code(),
+					len(lacks), len(messages))
+			}
+			if *missing && len(lacks) > 0 {
+				e := json.NewEncoder(os.Stdout)
+				e.SetEscapeHTML(false)
+				e.SetIndent("", "  ")
+				_ = e.Encode(lacks)
+			}
+		}
+	}
+}
+
+func catalogue(t *testing.T, path string) (messages map[string]string) {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &messages)
+	}
+	if err != nil {
+		t.Errorf("%s: %v", path, err)
+	}
+	return messages
+}
+
+// roomsWithPages are the folders that have a folder of pages.
+func roomsWithPages(t *testing.T, root string) (rooms []string) {
+	t.Helper()
+	for _, pattern := range []string{"services/*/pages", "services/*/*/pages", "services/*/*/*/pages", "scripts/*/pages"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, dir := range found {
+			room, err := filepath.Rel(root, filepath.Dir(dir))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if room = filepath.ToSlash(room); !slices.Contains(english, room) {
+				rooms = append(rooms, room)
+			}
+		}
+	}
+	return rooms
+}
+
+// messagesOf are those of a room: of its pages, its scripts, and its code with that of the rooms below it that have no pages.
+func messagesOf(t *testing.T, room, folder string) (messages []string) {
+	t.Helper()
+	err := filepath.WalkDir(room, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != room {
+			if _, err := os.Stat(filepath.Join(path, "pages")); err == nil {
+				return fs.SkipDir
+			}
+		}
+		switch in := filepath.Base(filepath.Dir(path)); {
+		case strings.HasSuffix(path, "_test.go"):
+		case filepath.Ext(path) == ".html" && in == folder:
+			b, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			found, err := i18n.Messages(string(b))
+			messages = append(messages, found...)
+			return err
+		case filepath.Ext(path) == ".js" && in == "assets":
+			b, err := os.ReadFile(path)
+			for _, m := range said.FindAllStringSubmatch(string(b), -1) {
+				messages = append(messages, m[1])
+			}
+			return err
+		case filepath.Ext(path) == ".go":
+			found, err := messagesInCode(path)
+			messages = append(messages, found...)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(messages)
+	return slices.Compact(messages)
+}
+
+// messagesInCode are the literals that a file hands to i18n.T and N and to web.PluralIn, whichever package calls them.
+func messagesInCode(path string) (messages []string, err error) {
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, err
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		name := ""
+		switch f := call.Fun.(type) {
+		case *ast.SelectorExpr:
+			if in, ok := f.X.(*ast.Ident); ok {
+				name = in.Name + "." + f.Sel.Name
+			}
+		case *ast.Ident:
+			name = f.Name
+		}
+		at, before := map[string]int{"i18n.T": 1, "i18n.N": 0, "web.PluralIn": 3, "PluralIn": 3, "c.Plural": 3}[name], ""
+		switch {
+		case name == "i18n.N", at == 1:
+		case at == 3:
+			before = "{1} "
+		default:
+			return true
+		}
+		if at < len(call.Args) {
+			if literal, ok := call.Args[at].(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				if s, err := strconv.Unquote(literal.Value); err == nil {
+					messages = append(messages, before+s)
+				}
+			}
+		}
+		return true
+	})
+	return messages, nil
+}

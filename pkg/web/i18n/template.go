@@ -14,7 +14,7 @@ import (
 //	<p>{{.By}} has <b class="x">no</b> mail.</p>   {1} has <b>no</b> mail.
 //
 // The attributes that people read (title, aria-label, placeholder, alt, data-label) are messages as well, as are the words that
-// plural and badge are given.
+// plural, badge and say are given.
 func (c *Catalogue) Template(source string) (string, error) {
 	if c == nil {
 		return source, nil
@@ -33,7 +33,7 @@ func Messages(source string) (list []string, err error) {
 	for _, words := range plurals.FindAllStringSubmatch(source, -1) {
 		list = append(list, "{1} "+words[1])
 	}
-	for _, words := range badges.FindAllStringSubmatch(source, -1) {
+	for _, words := range append(badges.FindAllStringSubmatch(source, -1), says.FindAllStringSubmatch(source, -1)...) {
 		list = append(list, words[1])
 	}
 	return list, err
@@ -42,6 +42,7 @@ func Messages(source string) (list []string, err error) {
 var (
 	plurals = regexp.MustCompile(`\bplural (?:\([^)]*\)|\S+) "[^"]*" "([^"]*)"`)
 	badges  = regexp.MustCompile(`\(badge "[^"]*" "([^"]*)"\)`)
+	says    = regexp.MustCompile(`\bsay "([^"]*)"`)
 	// choosing are the actions that end a message.
 	choosing = regexp.MustCompile(`^\{\{-?\s*(?:if|else|end|range|with|define|block|break|continue|/\*|\$\w+(?:, \$\w+)? :?=)`)
 	// parts of a sentence are these elements; all others end a message. What code and kbd say is nobody's language.

@@ -233,7 +233,9 @@ func speaking(c *i18n.Catalogue) template.FuncMap {
 		"translated": c.Has,
 		"plural":     func(n int, one, many string) string { return c.Plural(Number(n), n == 1, one, many) },
 		"size":       func(bytes int) string { return size(c, bytes) },
-		"age":        func(before string, at, now time.Time, after string) template.HTML { return ageHTML(c, before, at, now, after) },
+		"age": func(before string, at, now time.Time, after string) template.HTML {
+			return ageHTML(c, before, at, now, after)
+		},
 	}
 }
 

@@ -176,13 +176,25 @@ func messagesInCode(path string) (messages []string, err error) {
 			return true
 		}
 		if at < len(call.Args) {
-			if literal, ok := call.Args[at].(*ast.BasicLit); ok && literal.Kind == token.STRING {
-				if s, err := strconv.Unquote(literal.Value); err == nil {
-					messages = append(messages, before+s)
-				}
+			if s, ok := literal(call.Args[at]); ok {
+				messages = append(messages, before+s)
 			}
 		}
 		return true
 	})
 	return messages, nil
+}
+
+// literal is a string as it stands in code, also in several parts that are put together.
+func literal(e ast.Expr) (string, bool) {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		s, err := strconv.Unquote(e.Value)
+		return s, e.Kind == token.STRING && err == nil
+	case *ast.BinaryExpr:
+		left, ok := literal(e.X)
+		right, also := literal(e.Y)
+		return left + right, e.Op == token.ADD && ok && also
+	}
+	return "", false
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web/i18n"
 )
 
@@ -33,6 +34,7 @@ func TestCatalogues(t *testing.T) {
 	root := hubtest.Root(t)
 	const layout = "pkg/web"
 	for _, l := range i18n.Languages[1:] {
+		anywhere := map[string]bool{} // said by any room: what several say may be the layout's
 		common := catalogue(t, filepath.Join(root, layout, "layout", l.Code()+".json"))
 		for _, room := range append(roomsWithPages(t, root), layout) {
 			folder := "pages"
@@ -41,14 +43,18 @@ func TestCatalogues(t *testing.T) {
 			}
 			own := catalogue(t, filepath.Join(root, room, folder, l.Code()+".json"))
 			messages := messagesOf(t, filepath.Join(root, room), folder)
+			if room == layout {
+				messages = append(messages, namesOfRoutes(t, root)...)
+			}
 			lacks := map[string]string{}
 			for _, m := range messages {
+				anywhere[m] = true
 				if own[m] == "" && common[m] == "" {
 					lacks[m] = ""
 				}
 			}
 			for m := range own {
-				if !slices.Contains(messages, m) {
+				if !slices.Contains(messages, m) && !(room == layout && anywhere[m]) {
 					t.Errorf("%s/%s/%s.json has %q, which nobody says", room, folder, l.Code(), m)
 				}
 				if room != layout && common[m] != "" {
@@ -82,6 +88,27 @@ func catalogue(t *testing.T, path string) (messages map[string]string) {
 		t.Errorf("%s: %v", path, err)
 	}
 	return messages
+}
+
+// namesOfRoutes are the names of tabs and pages, which the layout shows.
+func namesOfRoutes(t *testing.T, root string) (names []string) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(root, "deploy", "catalog.json"))
+	var c tool.Catalog
+	if err == nil {
+		err = json.Unmarshal(b, &c)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range c.Manifests {
+		for _, r := range m.Console {
+			if r.Tab != "" && r.Title != "" {
+				names = append(names, r.Tab, r.Title)
+			}
+		}
+	}
+	return names
 }
 
 // roomsWithPages are the folders that have a folder of pages.

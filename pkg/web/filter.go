@@ -9,6 +9,7 @@ import (
 	_ "time/tzdata" // an image has no zones of its own
 
 	"hub.internal/pkg/text"
+	"hub.internal/pkg/web/i18n"
 )
 
 // maxFilterText bounds what a filter looks for, in characters.
@@ -78,7 +79,7 @@ func (f *FilterForm) Moment(x Field) time.Time {
 		}
 	}
 	if s != "" {
-		field.Error = "This is no time such as 2026-01-31 09:30."
+		field.Error = i18n.N("This is no time such as 2026-01-31 09:30.")
 		f.Wrong = true
 	}
 	return time.Time{}

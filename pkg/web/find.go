@@ -6,6 +6,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/hop"
+	"hub.internal/pkg/web/i18n"
 )
 
 // FindPath is where the gateway asks a service for what a person looks for in the field of the console's header.
@@ -14,6 +15,8 @@ const FindPath = "/internal/console/find"
 // FindRequest is what was typed: one line of 1 to 200 characters, without blanks around it.
 type FindRequest struct {
 	Text string `json:"text"`
+	// Language is the code of that in which what was found is named; empty for English.
+	Language string `json:"language,omitempty"`
 }
 
 // FindResponse has what was found, the likeliest first.
@@ -45,15 +48,17 @@ func (f *FindResponse) Add(most int, hits ...Hit) {
 }
 
 // FindOperation is the operation at FindPath. find returns what the user may see of what there is; of anybody else's
-// questions nothing is found.
-func FindOperation(find func(ctx context.Context, u User, text string) (FindResponse, error)) hop.Operation {
+// questions nothing is found. It names it in the language of who looks, of which site has the words; nobody asks for the site before
+// somebody looks for something.
+func FindOperation(site func() *Site, find func(ctx context.Context, u User, text string) (FindResponse, error)) hop.Operation {
 	return hop.New(hop.Declaration{Path: FindPath, Takes: caller.Rule{caller.Gateway: {caller.User}}},
 		func(ctx context.Context, in FindRequest) (FindResponse, error) {
 			u, signedIn := UserOf(ctx)
 			if !signedIn || in.Text == "" {
 				return FindResponse{Hits: []Hit{}}, nil
 			}
-			found, err := find(ctx, u, in.Text)
+			l := i18n.Match(in.Language, "")
+			found, err := find(i18n.With(ctx, site().editions[l.Code()].catalogue), u, in.Text)
 			if found.Hits == nil {
 				found.Hits = []Hit{}
 			}

@@ -84,6 +84,7 @@ func (c Confirmation) keys() []Key {
 
 // Confirm answers a page that asks. Its Data is the confirmation.
 func (s *Site) Confirm(w http.ResponseWriter, r *http.Request, p Page, c Confirmation) error {
+	r = s.Speak(r)
 	p.Data, p.Keys = c, append(p.Keys, c.keys()...)
 	return s.execute(w, r, s.edited(r.Context()).confirmation, "layout", p, takeFlash(w, r))
 }

@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/web/i18n"
 )
 
 // Page is what a handler hands to the layout.
@@ -253,6 +254,24 @@ func navigationOf(r *http.Request, p Page) []Tab {
 		return nil
 	}
 	return activated(tabs, r.URL.Path, p)
+}
+
+// NamesIn are tabs with the names of the console's own in the language of who is answered. Those of menus are as their administrators
+// have written them.
+func NamesIn(ctx context.Context, tabs []Tab) []Tab {
+	say := i18n.From(ctx)
+	named := slices.Clone(tabs)
+	for n := range named {
+		t := &named[n]
+		if t.Menu {
+			continue
+		}
+		t.Name, t.Items = say.Text(t.Name), slices.Clone(t.Items)
+		for i := range t.Items {
+			t.Items[i].Name = say.Text(t.Items[i].Name)
+		}
+	}
+	return named
 }
 
 // activated marks which of the tabs the page at path is in.

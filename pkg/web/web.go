@@ -203,16 +203,20 @@ func Routes(service string, routes ...tool.Route) []tool.Route {
 	return append(routes, tool.Route{Prefix: strings.TrimSuffix(assetPrefix(service), "/"), Public: true})
 }
 
-// speak has a request's context speak the language that its reader has chosen, or that the browser asks for.
-func (s *Site) speak(r *http.Request) *http.Request {
-	l := i18n.Match(ReadCookie(r, LanguageCookie), r.Header.Get("Accept-Language"))
-	return r.WithContext(i18n.With(r.Context(), s.editions[l.Code()].catalogue))
+// Speak has a request's context speak, in this site's words, the language that is settled for it, else that which its reader has chosen or
+// the browser asks for. Whatever renders a page calls it; who says something of their own outside of Handle does so before.
+func (s *Site) Speak(r *http.Request) *http.Request {
+	code := i18n.From(r.Context()).Code()
+	if !i18n.Speaks(r.Context()) {
+		code = i18n.Match(ReadCookie(r, LanguageCookie), r.Header.Get("Accept-Language")).Code()
+	}
+	return r.WithContext(i18n.With(r.Context(), s.editions[code].catalogue))
 }
 
 func (s *Site) page(access Access, limit int64, h Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		Secure(w.Header())
-		r = s.speak(r)
+		r = s.Speak(r)
 		r.Body = http.MaxBytesReader(w, r.Body, limit)
 		defer func() {
 			p := recover()
@@ -238,6 +242,7 @@ func (s *Site) page(access Access, limit int64, h Handler) http.Handler {
 
 // Render answers a page. The status is Page.Status, or 200.
 func (s *Site) Render(w http.ResponseWriter, r *http.Request, name string, p Page) error {
+	r = s.Speak(r)
 	t, ok := s.edited(r.Context()).pages[name]
 	if !ok {
 		return fmt.Errorf("web: there is no page %q", name)
@@ -247,6 +252,7 @@ func (s *Site) Render(w http.ResponseWriter, r *http.Request, name string, p Pag
 
 // RenderPart answers one block of a page alone, for htmx. The flash is left to the next page.
 func (s *Site) RenderPart(w http.ResponseWriter, r *http.Request, name, block string, p Page) error {
+	r = s.Speak(r)
 	t, ok := s.edited(r.Context()).pages[name]
 	if !ok {
 		return fmt.Errorf("web: there is no page %q", name)
@@ -258,7 +264,7 @@ func (s *Site) RenderPart(w http.ResponseWriter, r *http.Request, name, block st
 func (s *Site) execute(w http.ResponseWriter, r *http.Request, t *template.Template, block string, p Page, flash Flash) error {
 	v := pageView{Page: p, Path: r.URL.Path, Here: "/", RequestID: caller.From(r.Context()).RequestID, Flash: flash}
 	v.User, v.SignedIn = UserOf(r.Context())
-	v.Tabs = navigationOf(r, p)
+	v.Tabs = NamesIn(r.Context(), navigationOf(r, p))
 	if r.Method == http.MethodGet && len(r.URL.RequestURI()) <= maxNext {
 		v.Here = r.URL.RequestURI()
 	}
@@ -306,6 +312,7 @@ func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
 
 // FailAs answers the page of an error with a status of its own.
 func (s *Site) FailAs(w http.ResponseWriter, r *http.Request, f *fault.Error, status int) {
+	r = s.Speak(r)
 	if f.RetryAfter > 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(max(1, int(f.RetryAfter.Seconds()+0.999))))
 	}

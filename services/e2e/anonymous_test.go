@@ -137,7 +137,10 @@ func TestAnonymousCallersFillNothing(t *testing.T) {
 		"pages": func() (string, string, string, []string) {
 			return "GET", "/drafts/" + random(100), "", []string{"Accept", "text/html"}
 		},
-		"sign out":       func() (string, string, string, []string) { return "POST", "/logout", "x=" + random(50), nil },
+		"sign out": func() (string, string, string, []string) { return "POST", "/logout", "x=" + random(50), nil },
+		"languages": func() (string, string, string, []string) {
+			return "POST", "/language", "to=ko&next=/" + random(50), nil
+		},
 		"links":          func() (string, string, string, []string) { return "POST", "/unsubscribe/" + random(16), "", nil },
 		"broken links":   func() (string, string, string, []string) { return "GET", "/unsubscribe/" + random(300), "", nil },
 		"single sign-on": func() (string, string, string, []string) { return "GET", "/login/oidc?next=/" + random(30), "", nil },

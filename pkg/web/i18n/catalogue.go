@@ -165,6 +165,12 @@ func With(ctx context.Context, c *Catalogue) context.Context {
 	return context.WithValue(ctx, contextKey{}, c)
 }
 
+// Speaks tells whether the language of a context is settled: English, too, is once With has said so.
+func Speaks(ctx context.Context) bool {
+	_, ok := ctx.Value(contextKey{}).(*Catalogue)
+	return ok
+}
+
 // From is the catalogue of a context; nil, English, of one without.
 func From(ctx context.Context) *Catalogue {
 	c, _ := ctx.Value(contextKey{}).(*Catalogue)

@@ -13,7 +13,7 @@ import (
 const mostFound = 10
 
 // Operations declares what the gateway asks of the pages beside themselves.
-func Operations(o *Overview) []hop.Operation { return []hop.Operation{web.FindOperation(o.find)} }
+func Operations(o *Overview) []hop.Operation { return []hop.Operation{web.FindOperation(func() *web.Site { return o.site }, o.find)} }
 
 // find returns the rows of the log that a request has left, for an administrator who has its id. What somebody looks for is in the log
 // itself, where it was found.

@@ -13,7 +13,9 @@ import (
 const mostFound = 5
 
 // Operations declares what the gateway asks of the console beside its pages.
-func Operations(c *Console) []hop.Operation { return []hop.Operation{web.FindOperation(c.find)} }
+func Operations(c *Console) []hop.Operation {
+	return []hop.Operation{web.FindOperation(func() *web.Site { return c.site }, c.find)}
+}
 
 // find returns the keys, apps and users that an administrator may mean, as their lists search for them.
 func (c *Console) find(ctx context.Context, u web.User, text string) (found web.FindResponse, err error) {

@@ -14,7 +14,7 @@ import (
 // used without a session: a manifest cannot open what is closed, nor claim the API's paths.
 var consoleRoots = map[string]bool{
 	"drafts": false, "p": false, "admin": false, "account": false,
-	"login": true, "logout": true, "connect": true, "unsubscribe": true, "assets": true,
+	"login": true, "logout": true, "language": true, "connect": true, "unsubscribe": true, "assets": true,
 }
 
 // ConsoleRoute is a part of the console, with its owner.

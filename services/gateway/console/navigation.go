@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/gateway/catalog"
 	"hub.internal/services/gateway/reference"
 )
@@ -31,7 +32,7 @@ func navigation(routes []*catalog.ConsoleRoute, roles []string) []web.Tab {
 		tabs[i].Items = append(tabs[i].Items, web.Item{Name: r.Title, Href: r.Prefix})
 	}
 	if i := slices.IndexFunc(tabs, func(t web.Tab) bool { return t.Name == "Admin" }); i >= 0 {
-		tabs[i].Items = append(tabs[i].Items, web.Item{Name: "API reference", Href: reference.Path})
+		tabs[i].Items = append(tabs[i].Items, web.Item{Name: i18n.N("API reference"), Href: reference.Path})
 	}
 	slices.SortFunc(tabs, func(a, b web.Tab) int {
 		return cmp.Or(slices.Index(firstTabs, b.Name)-slices.Index(firstTabs, a.Name), cmp.Compare(a.Name, b.Name))

@@ -12,9 +12,10 @@ import (
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 )
 
-//go:embed pages/*.html assets
+//go:embed pages/*.html pages/*.json assets
 var files embed.FS
 
 const (
@@ -49,9 +50,11 @@ type kindView struct {
 
 // search shows what was found, or leads to it where that is one thing.
 func (k *Console) search(ctx context.Context, v *visit) error {
+	v.r = k.found.Speak(v.r)
+	ctx = v.r.Context()
 	view := searchView{Text: text.Head(text.OneLine(text.Storable(v.r.URL.Query().Get("q"))), maxSearch)}
 	if view.Text != "" {
-		view.add(web.FindResponse{Hits: pagesNamed(k.tabs(v), view.Text)})
+		view.add(web.FindResponse{Hits: pagesNamed(ctx, k.tabs(v), view.Text)})
 		k.ask(ctx, v, &view)
 		if to := view.only(); to != "" {
 			return web.Go(v.w, v.r, to)
@@ -59,8 +62,9 @@ func (k *Console) search(ctx context.Context, v *visit) error {
 	}
 	r := v.r.WithContext(caller.With(ctx, v.Caller))
 	r.Header.Set(web.NavigationHeader, web.EncodeNavigation(k.tabs(v), r.URL.Path))
-	return k.found.Render(v.w, r, "search", web.Page{Title: "Search", Search: view.Text, Data: view, Keys: []web.Key{
-		{Press: "j", Does: "Next"}, {Press: "k", Does: "The one before"}, {Press: "o", Does: "Open it"}}})
+	return k.found.Render(v.w, r, "search", web.Page{Title: i18n.T(ctx, "Search"), Search: view.Text, Data: view, Keys: []web.Key{
+		{Press: "j", Does: i18n.T(ctx, "Next")}, {Press: "k", Does: i18n.T(ctx, "The one before")},
+		{Press: "o", Does: i18n.T(ctx, "Open it")}}})
 }
 
 // only is the page of the one thing that was found; empty where there are others, or may be, and for a link to another site: nobody is
@@ -78,10 +82,14 @@ func (k *Console) ask(ctx context.Context, v *visit, view *searchView) {
 	answers, failures := make([]web.FindResponse, len(finders)), make([]error, len(finders))
 	ctx, cancel := context.WithTimeout(caller.With(ctx, v.Caller), findPatience)
 	defer cancel()
+	question := web.FindRequest{Text: view.Text}
+	if speaks := i18n.From(ctx); speaks != nil { // a service of an earlier release knows English alone, and refuses a question that names it
+		question.Language = speaks.Code()
+	}
 	var all sync.WaitGroup
 	for i, name := range finders {
 		if client := k.Edge.Services.Client(name); client != nil {
-			all.Go(func() { answers[i], failures[i] = askFinder.Call(ctx, client, web.FindRequest{Text: view.Text}) })
+			all.Go(func() { answers[i], failures[i] = askFinder.Call(ctx, client, question) })
 		}
 	}
 	all.Wait()
@@ -109,13 +117,15 @@ func (s *searchView) add(found web.FindResponse) {
 	}
 }
 
-// pagesNamed are the pages of the navigation whose name or whose group's has the text, whatever its case.
-func pagesNamed(tabs []web.Tab, text string) (hits []web.Hit) {
+// pagesNamed are the pages of the navigation whose name or whose group's has the text, whatever its case, in the reader's language or in
+// English.
+func pagesNamed(ctx context.Context, tabs []web.Tab, text string) (hits []web.Hit) {
 	text = strings.ToLower(text)
-	for _, t := range tabs {
-		for _, i := range t.Items {
-			if strings.Contains(strings.ToLower(i.Name), text) || strings.Contains(strings.ToLower(t.Name), text) {
-				hits = append(hits, web.Hit{Kind: "Pages", Title: i.Name, Note: t.Name, Href: i.Href})
+	for n, t := range web.NamesIn(ctx, tabs) {
+		for m, i := range t.Items {
+			names := strings.ToLower(strings.Join([]string{i.Name, t.Name, tabs[n].Items[m].Name, tabs[n].Name}, "\n"))
+			if strings.Contains(names, text) {
+				hits = append(hits, web.Hit{Kind: i18n.T(ctx, "Pages"), Title: i.Name, Note: t.Name, Href: i.Href})
 			}
 		}
 	}

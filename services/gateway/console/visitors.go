@@ -23,7 +23,7 @@ const maxVisitorForm = 64 << 10
 
 // What people come for who are not signed in. Each has places of its own: those who come for one take none of another's.
 const (
-	purposePages       = "pages"       // what is only looked at
+	purposePages       = "pages"       // what is only looked at, and in which language
 	purposeForms       = "forms"       // passwords, which wait to be hashed
 	purposeProvider    = "provider"    // log-ins that ask the provider
 	purposeConsent     = "consent"     // accounts to be linked
@@ -62,7 +62,7 @@ func purposeOf(r *http.Request) string {
 		return purposeConsent
 	case web.Below(r.URL.Path, "/login/oidc"):
 		return purposeProvider
-	case r.Method == http.MethodGet || r.Method == http.MethodHead:
+	case r.Method == http.MethodGet || r.Method == http.MethodHead || r.URL.Path == "/language": // which a cookie keeps
 		return purposePages
 	}
 	return purposeForms

@@ -74,9 +74,8 @@ func Routes() []tool.Route {
 
 // Operations declares what the gateway asks of the console beside its pages.
 func Operations(c *Console) []hop.Operation {
-	return []hop.Operation{web.FindOperation(func(ctx context.Context, u web.User, text string) (web.FindResponse, error) {
-		return c.orders.Find(ctx, u, text)
-	})}
+	find := func(ctx context.Context, u web.User, text string) (web.FindResponse, error) { return c.orders.Find(ctx, u, text) }
+	return []hop.Operation{web.FindOperation(func() *web.Site { return c.orders.Site() }, find)}
 }
 
 // Routes implements service.Console.

@@ -58,7 +58,7 @@ func Routes() []tool.Route {
 }
 
 // Operations declares what the gateway asks of the console beside its pages.
-func Operations(c *Console) []hop.Operation { return []hop.Operation{web.FindOperation(c.find)} }
+func Operations(c *Console) []hop.Operation { return []hop.Operation{web.FindOperation(func() *web.Site { return c.site }, c.find)} }
 
 // Routes implements service.Console.
 func (c *Console) Routes() []tool.Route { return Routes() }

@@ -20,7 +20,7 @@ import (
 	"hub.internal/services/payments/order"
 )
 
-//go:embed pages/*.html assets
+//go:embed pages/*.html pages/*.json assets
 var files embed.FS
 
 // The role that every page needs, and the addresses of the lists.
@@ -47,6 +47,9 @@ func New(service *payments.Service, now func() time.Time, site func(web.Options)
 	}
 	return &Pages{service, now, s}, nil
 }
+
+// Site has the words of Find.
+func (p *Pages) Site() *web.Site { return p.site }
 
 // Routes are the parts of the console that these pages are. Their assets are below the service's own.
 func Routes() []tool.Route {

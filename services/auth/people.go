@@ -31,6 +31,8 @@ type UserStore interface {
 	Users(ctx context.Context, f UserFilter) ([]User, error)
 	// ChangeUser locks a user, lets decide judge it, and commits what it decides.
 	ChangeUser(ctx context.Context, email string, decide func(User) (UserChange, error)) error
+	// SetLanguage keeps the language of a user; one that is there no more is no failure.
+	SetLanguage(ctx context.Context, userID, language string) error
 
 	// Invited returns the user whom an invitation that holds is for.
 	Invited(ctx context.Context, h Hash, now time.Time) (u User, found bool, err error)
@@ -299,6 +301,11 @@ func (p *People) SetRolesOf(ctx context.Context, email string, had, roles []stri
 		u.Roles = chosen
 		return nil
 	})
+}
+
+// SetLanguage keeps the language in which a user wants the console. It is no act upon anything, so the audit log has none of it.
+func (p *People) SetLanguage(ctx context.Context, userID, language string) error {
+	return p.c.Store.SetLanguage(ctx, userID, language)
 }
 
 // Disable ends a user's sessions and keeps them out. Repeating it is harmless.

@@ -42,6 +42,8 @@ type SignedIn struct {
 	Session Session
 	// Secret opens the session; Known makes the browser known.
 	Secret, Known SessionSecret
+	// Language is what the user wants the console in; empty when they have not chosen.
+	Language string
 }
 
 // Flow is a log-in through an OIDC provider that has begun: it stays with the browser until
@@ -208,7 +210,7 @@ func (p *People) open(ctx context.Context, u User, b Browser, m Method) (SignedI
 	if err != nil {
 		return SignedIn{}, err
 	}
-	in := SignedIn{Secret: newSessionSecret(), Known: newSessionSecret(), Session: Session{ID: id, UserID: u.ID, Method: m,
+	in := SignedIn{Secret: newSessionSecret(), Known: newSessionSecret(), Language: u.Language, Session: Session{ID: id, UserID: u.ID, Method: m,
 		Address: text.HeadBytes(text.Storable(b.Address), maxAgent), Agent: text.HeadBytes(text.Printable(b.Agent), maxAgent),
 		CreatedAt: now, LastSeen: now, ExpiresAt: now.Add(sessionLife)}}
 	known := Known{Hash: in.Known.hash(), Replaces: SessionSecret{b.Known}.hash(), ExpiresAt: now.Add(KnownFor)}

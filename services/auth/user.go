@@ -25,6 +25,8 @@ type User struct {
 	LastLogin  *time.Time
 	// InvitedUntil is when the user's invitation ends; nil when there is none.
 	InvitedUntil *time.Time
+	// Language is the code of the one in which the user wants the console; empty when they have not chosen.
+	Language string
 }
 
 // UserState says where a user stands.

@@ -18,7 +18,7 @@ import (
 	"hub.internal/services/auth/apps"
 )
 
-//go:embed pages/*.html assets
+//go:embed pages/*.html pages/*.json assets
 var files embed.FS
 
 // Config is what a Console is made of.
@@ -60,6 +60,7 @@ func Routes() []tool.Route {
 	return web.Routes("auth",
 		tool.Route{Prefix: "/login", Public: true},
 		tool.Route{Prefix: "/logout", Public: true},
+		tool.Route{Prefix: "/language", Public: true},
 		tool.Route{Prefix: "/account/sessions", Tab: "System", Title: "Your account", Position: 90},
 		tool.Route{Prefix: usersPath, Role: admin, Tab: "Admin", Title: "Users", Position: 10},
 		tool.Route{Prefix: keysPath, Role: admin, Tab: "Admin", Title: "API keys", Position: 20},
@@ -79,6 +80,7 @@ func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Handle(mux, "GET /login/oidc/callback", web.Anybody, c.finish)
 	c.site.Handle(mux, "GET /logout", web.Anybody, c.logoutPage)
 	c.site.Handle(mux, "POST /logout", web.Anybody, web.Posted(c.logout))
+	c.site.Handle(mux, "POST /language", web.Anybody, web.Posted(c.language))
 	c.site.Handle(mux, "GET /account/sessions", web.SignedIn, c.account)
 	c.site.Handle(mux, "POST /account/sessions/end", web.SignedIn, web.Posted(c.endSession))
 	c.site.Handle(mux, "POST /account/sessions/password", web.SignedIn, web.Posted(c.changePassword))

@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/auth"
 )
 
@@ -19,8 +22,8 @@ import (
 const start = "/"
 
 // next is where the log-in goes on to: a page of this console, but not one of signing in or out.
-func next(text string) string {
-	path := web.LocalPath(text, start)
+func next(address string) string {
+	path := web.LocalPath(address, start)
 	bare, _, _ := strings.Cut(path, "?")
 	if web.Below(bare, "/login") || web.Below(bare, "/logout") {
 		return start
@@ -89,6 +92,30 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request, form url.Values)
 func setSession(w http.ResponseWriter, r *http.Request, in auth.SignedIn) {
 	http.SetCookie(w, web.Cookie(r, web.SessionCookie, in.Secret.Reveal(), 0))
 	http.SetCookie(w, web.Cookie(r, web.BrowserCookie, in.Known.Reveal(), int(auth.KnownFor.Seconds())))
+	if in.Language != "" {
+		http.SetCookie(w, languageCookie(r, in.Language))
+	}
+}
+
+// languageCookie has the browser remember a language for a year.
+func languageCookie(r *http.Request, code string) *http.Cookie {
+	return web.Cookie(r, web.LanguageCookie, code, 365*24*60*60)
+}
+
+// language takes the choice of a language, keeps it with who is signed in, so that it follows them to other browsers, and goes back to the
+// page on which it was made.
+func (c *Console) language(w http.ResponseWriter, r *http.Request, form url.Values) error {
+	to := form.Get("to")
+	if !slices.ContainsFunc(i18n.Languages, func(l i18n.Language) bool { return l.Code() == to }) {
+		return fault.New(fault.Validation, "The console has no language %q.", text.Shown(to, maxSearch))
+	}
+	if u, signedIn := web.UserOf(r.Context()); signedIn {
+		if err := c.People.SetLanguage(r.Context(), u.ID, to); err != nil {
+			return err
+		}
+	}
+	http.SetCookie(w, languageCookie(r, to))
+	return web.Go(w, r, web.LocalPath(form.Get("next"), start))
 }
 
 const flowCookie, flowLifetime = "signin", 600

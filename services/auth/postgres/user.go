@@ -17,7 +17,7 @@ import (
 var _ auth.UserStore = (*Store)(nil)
 
 const userColumns = `u.id, u.email, u.name, u.roles, u.password_hash,
-	u.created_by, u.created_at, u.disabled_at, u.last_login_at AS last_login,
+	u.created_by, u.created_at, u.disabled_at, u.last_login_at AS last_login, u.language,
 	(SELECT i.expires_at FROM auth.invitations i WHERE i.user_id = u.id) AS invited_until`
 
 // AddUser commits a new user, with an invitation unless that is nil.
@@ -124,6 +124,12 @@ func commitUserChange(ctx context.Context, tx pgx.Tx, locked auth.User, decide f
 		return err
 	}
 	return audit.Append(ctx, tx, c.Audit)
+}
+
+// SetLanguage keeps the language of a user.
+func (s *Store) SetLanguage(ctx context.Context, userID, language string) error {
+	_, err := s.pool.Exec(ctx, `UPDATE auth.users SET language = $2 WHERE id = $1`, userID, language)
+	return explain(err)
 }
 
 // otherAdmin wants an administrator beside this one. Whoever asks waits for those who asked before: two that each take

@@ -18,7 +18,7 @@ import (
 	"hub.internal/services/auth/links"
 )
 
-//go:embed pages/*.html assets
+//go:embed pages/*.html pages/*.json assets
 var files embed.FS
 
 const (

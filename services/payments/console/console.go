@@ -22,7 +22,7 @@ import (
 	"hub.internal/services/payments/credentials"
 )
 
-//go:embed pages/*.html
+//go:embed pages/*.html pages/*.json
 var files embed.FS
 
 // admin is the role that every page of payments needs.
@@ -74,7 +74,9 @@ func Routes() []tool.Route {
 
 // Operations declares what the gateway asks of the console beside its pages.
 func Operations(c *Console) []hop.Operation {
-	find := func(ctx context.Context, u web.User, text string) (web.FindResponse, error) { return c.orders.Find(ctx, u, text) }
+	find := func(ctx context.Context, u web.User, text string) (web.FindResponse, error) {
+		return c.orders.Find(ctx, u, text)
+	}
 	return []hop.Operation{web.FindOperation(func() *web.Site { return c.orders.Site() }, find)}
 }
 

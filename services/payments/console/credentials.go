@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/payments/credentials"
 )
 
@@ -15,7 +17,9 @@ import (
 const credentialsPath = "/admin/credentials"
 
 // upToCredentials leads from a credential's page to the list.
-var upToCredentials = web.Link{Text: "Payment credentials", Href: credentialsPath}
+func upToCredentials(ctx context.Context) web.Link {
+	return web.Link{Text: i18n.T(ctx, "Payment credentials"), Href: credentialsPath}
+}
 
 // mountCredentials registers the pages about credentials, each with the role that it needs.
 func (c *Console) mountCredentials(mux *http.ServeMux) {
@@ -65,9 +69,9 @@ func (v credentialView) Page() string { return credentialsPath + "/" + v.ID.Stri
 // Badge is the credential's state.
 func (v credentialView) Badge() web.Badge {
 	if v.Active {
-		return web.Badge{Kind: "good", Text: "active"}
+		return web.Badge{Kind: "good", Text: i18n.N("active")}
 	}
-	return web.Badge{Text: "not used"}
+	return web.Badge{Text: i18n.N("not used")}
 }
 
 // EnvBadge warns where money moves.
@@ -80,23 +84,29 @@ func (v credentialView) EnvBadge() web.Badge {
 
 // credentials lists them, newest first.
 func (c *Console) credentials(w http.ResponseWriter, r *http.Request) error {
-	p := credentialsPage{All: r.URL.Query().Get("show") != "active"}
-	list, err := c.Credentials.List(r.Context(), credentials.Filter{ActiveOnly: !p.All})
+	ctx, p := r.Context(), credentialsPage{All: r.URL.Query().Get("show") != "active"}
+	list, err := c.Credentials.List(ctx, credentials.Filter{ActiveOnly: !p.All})
 	if err != nil {
 		return err
 	}
 	for _, one := range list {
 		p.List = append(p.List, credentialView{one})
 	}
-	p.Choices = []web.Choice{{Text: "All", Href: credentialsPath, Active: p.All, Count: -1},
-		{Text: "Active", Href: credentialsPath + "?show=active", Active: !p.All, Count: -1}}
-	return c.site.Render(w, r, "credentials", web.Page{Title: "Payment credentials", Lead: "What payment providers know Hub by.", Data: p})
+	p.Choices = []web.Choice{{Text: i18n.T(ctx, "All"), Href: credentialsPath, Active: p.All, Count: -1},
+		{Text: i18n.T(ctx, "Active"), Href: credentialsPath + "?show=active", Active: !p.All, Count: -1}}
+	return c.site.Render(w, r, "credentials", web.Page{Title: i18n.T(ctx, "Payment credentials"),
+		Lead: i18n.T(ctx, "What payment providers know Hub by."), Data: p})
 }
 
 // credential shows one, without its secret.
 func (c *Console) credential(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
-	return c.site.Render(w, r, "credential", web.Page{Title: "Credential " + one.ID.String(), Lead: one.Name(), Data: credentialView{one},
-		Crumbs: []web.Link{upToCredentials}})
+	return c.site.Render(w, r, "credential", web.Page{Title: titleOf(r.Context(), one), Lead: one.Name(), Data: credentialView{one},
+		Crumbs: []web.Link{upToCredentials(r.Context())}})
+}
+
+// titleOf is the heading of a credential's page.
+func titleOf(ctx context.Context, one credentials.Credential) string {
+	return i18n.T(ctx, "Credential %s", one.ID)
 }
 
 // credentialForm is what a provider has given. What was typed is never sent back.
@@ -109,26 +119,25 @@ type credentialForm struct {
 
 // formOf has the two fields that adding and rotating have in common. Neither is ever filled in again: a secret that
 // was typed does not come back to the browser.
-func formOf() *credentialForm {
+func formOf(ctx context.Context) *credentialForm {
 	return &credentialForm{Keep: credentialsPath,
-		ClientID: web.Field{Name: "client_id", Label: "Client id", Required: true, MaxLength: credentials.MaxValue, Autocomplete: "off",
-			Hint: "As the provider shows it. A part of it is shown here later, so that two can be told apart."},
-		Secret: web.Field{Name: "secret", Label: "Secret key", Type: "password", Required: true, MaxLength: credentials.MaxValue,
-			Autocomplete: "new-password", Hint: "It is kept encrypted, and never shown again."}}
+		ClientID: web.Field{Name: "client_id", Label: i18n.T(ctx, "Client id"), Required: true, MaxLength: credentials.MaxValue,
+			Autocomplete: "off", Hint: i18n.T(ctx, "As the provider shows it. A part of it is shown here later, so that two can be told apart.")},
+		Secret: web.Field{Name: "secret", Label: i18n.T(ctx, "Secret key"), Type: "password", Required: true, MaxLength: credentials.MaxValue,
+			Autocomplete: "new-password", Hint: i18n.T(ctx, "It is kept encrypted, and never shown again.")}}
 }
 
 // newForm is the form that adds a credential, with its provider and its environment.
-func newForm() *credentialForm {
-	f := formOf()
-	f.Action, f.Button = credentialsPath, "Add the credential"
-	provider := &web.Field{Name: "provider", Label: "Provider", Type: "select", Value: credentials.NicePay}
+func newForm(ctx context.Context) *credentialForm {
+	f := formOf(ctx)
+	f.Action, f.Button = credentialsPath, i18n.T(ctx, "Add the credential")
+	provider := &web.Field{Name: "provider", Label: i18n.T(ctx, "Provider"), Type: "select", Value: credentials.NicePay}
 	for _, name := range credentials.Providers() {
 		provider.Options = append(provider.Options, web.Option{Value: name, Text: name})
 	}
-	env := &web.Field{Name: "env", Label: "Environment", Type: "select", Value: string(credentials.Sandbox), Options: []web.Option{
-		{Value: string(credentials.Sandbox), Text: "sandbox: no money moves"},
-		{Value: string(credentials.Production), Text: "production: money moves"},
-	}}
+	env := &web.Field{Name: "env", Label: i18n.T(ctx, "Environment"), Type: "select", Value: string(credentials.Sandbox)}
+	env.Options = []web.Option{{Value: string(credentials.Sandbox), Text: i18n.T(ctx, "sandbox: no money moves")},
+		{Value: string(credentials.Production), Text: i18n.T(ctx, "production: money moves")}}
 	f.Place = []*web.Field{provider, env}
 	return f
 }
@@ -149,12 +158,13 @@ func (f *credentialForm) marked(err error) (marked bool) {
 
 // newCredential shows the empty form.
 func (c *Console) newCredential(w http.ResponseWriter, r *http.Request) error {
-	return c.renderForm(w, r, 0, "Add a credential", newForm())
+	return c.renderForm(w, r, 0, i18n.T(r.Context(), "Add a credential"), newForm(r.Context()))
 }
 
 // renderForm shows a form, with status 422 or 409 when something is wrong with it.
 func (c *Console) renderForm(w http.ResponseWriter, r *http.Request, status int, title string, f *credentialForm) error {
-	return c.site.Render(w, r, "credential_form", web.Page{Title: title, Status: status, Data: f, Crumbs: []web.Link{upToCredentials}})
+	return c.site.Render(w, r, "credential_form", web.Page{Title: title, Status: status, Data: f,
+		Crumbs: []web.Link{upToCredentials(r.Context())}})
 }
 
 // addCredential does what the form asks for. A second active credential of an environment is a conflict: it is to be
@@ -164,30 +174,36 @@ func (c *Console) addCredential(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	f := newForm()
+	ctx := r.Context()
+	f, title := newForm(ctx), i18n.T(ctx, "Add a credential")
 	given := f.read(form)
-	added, err := c.Credentials.Add(r.Context(), form.Get("provider"), credentials.Env(form.Get("env")), given)
+	added, err := c.Credentials.Add(ctx, form.Get("provider"), credentials.Env(form.Get("env")), given)
 	switch {
 	case f.marked(err):
-		return c.renderForm(w, r, http.StatusUnprocessableEntity, "Add a credential", f)
+		return c.renderForm(w, r, http.StatusUnprocessableEntity, title, f)
 	case fault.Is(err, fault.Conflict):
 		f.Problem = fault.From(err).Message
-		return c.renderForm(w, r, http.StatusConflict, "Add a credential", f)
+		return c.renderForm(w, r, http.StatusConflict, title, f)
 	}
-	return back(w, r, credentialView{added}.Page(), "The credential is added. New orders use it.", err)
+	return back(w, r, credentialView{added}.Page(), i18n.T(ctx, "The credential is added. New orders use it."), err)
 }
 
 // rotationForm asks for what takes a credential's place. Provider and environment stay.
-func rotationForm(one credentials.Credential) *credentialForm {
-	f := formOf()
+func rotationForm(ctx context.Context, one credentials.Credential) *credentialForm {
+	f := formOf(ctx)
 	page := credentialView{one}.Page()
-	f.Action, f.Button, f.Keep = page+"/rotate", "Rotate the credential", page
+	f.Action, f.Button, f.Keep = page+"/rotate", i18n.T(ctx, "Rotate the credential"), page
 	return f
+}
+
+// rotationTitle is the heading of the form.
+func rotationTitle(ctx context.Context, one credentials.Credential) string {
+	return i18n.T(ctx, "Rotate the credential of %s", one.Name())
 }
 
 // rotation shows the form.
 func (c *Console) rotation(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
-	return c.renderForm(w, r, 0, "Rotate the credential of "+one.Name(), rotationForm(one))
+	return c.renderForm(w, r, 0, rotationTitle(r.Context(), one), rotationForm(r.Context(), one))
 }
 
 // rotateCredential goes on to the new credential's page.
@@ -196,49 +212,51 @@ func (c *Console) rotateCredential(w http.ResponseWriter, r *http.Request, one c
 	if err != nil {
 		return err
 	}
-	f := rotationForm(one)
-	next, err := c.Credentials.Rotate(r.Context(), one.ID, f.read(form))
+	ctx := r.Context()
+	f := rotationForm(ctx, one)
+	next, err := c.Credentials.Rotate(ctx, one.ID, f.read(form))
 	if f.marked(err) {
-		return c.renderForm(w, r, http.StatusUnprocessableEntity, "Rotate the credential of "+one.Name(), f)
+		return c.renderForm(w, r, http.StatusUnprocessableEntity, rotationTitle(ctx, one), f)
 	}
 	page := credentialView{one}.Page()
 	if err == nil {
 		page = credentialView{next}.Page()
 	}
-	return back(w, r, page, "The credential is rotated. Orders from before keep the one that they were made with.", err)
+	return back(w, r, page, i18n.T(ctx, "The credential is rotated. Orders from before keep the one that they were made with."), err)
 }
 
 // activateCredential lets new orders use a credential of before.
 func (c *Console) activateCredential(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
 	_, err := c.Credentials.Activate(r.Context(), one.ID)
-	return back(w, r, credentialView{one}.Page(), "New orders use the credential.", err)
+	return back(w, r, credentialView{one}.Page(), i18n.T(r.Context(), "New orders use the credential."), err)
 }
 
 // typedField asks for what the credential is for.
-func typedField(one credentials.Credential) web.Field {
-	return web.Field{Name: "confirm", Label: "Type " + one.Name() + " to confirm", Required: true, MaxLength: 100,
+func typedField(ctx context.Context, one credentials.Credential) web.Field {
+	return web.Field{Name: "confirm", Label: i18n.T(ctx, "Type %s to confirm", one.Name()), Required: true, MaxLength: 100,
 		Autofocus: true, Autocomplete: "off"}
 }
 
 // deactivation asks for confirmation.
 func (c *Console) deactivation(w http.ResponseWriter, r *http.Request, one credentials.Credential) error {
-	return c.renderDeactivation(w, r, 0, one, typedField(one))
+	return c.renderDeactivation(w, r, 0, one, typedField(r.Context(), one))
 }
 
 // renderDeactivation shows the confirmation, again with the problem when another text was typed.
 func (c *Console) renderDeactivation(w http.ResponseWriter, r *http.Request, status int, one credentials.Credential,
 	typed web.Field,
 ) error {
-	page := credentialView{one}.Page()
+	ctx, page := r.Context(), credentialView{one}.Page()
 	return c.site.Confirm(w, r,
-		web.Page{Title: "Deactivate this credential?", Lead: one.Name(), Status: status,
-			Crumbs: []web.Link{upToCredentials, {Text: "Credential " + one.ID.String(), Href: page}}},
+		web.Page{Title: i18n.T(ctx, "Deactivate this credential?"), Lead: one.Name(), Status: status,
+			Crumbs: []web.Link{upToCredentials(ctx), {Text: titleOf(ctx, one), Href: page}}},
 		web.Confirmation{
-			Warning: "No order can be made for " + one.Name() + " until another credential is active.",
-			Text:    "Orders that were made with it keep it: deposits and refunds go on. To replace it, rotate it.",
-			Facts: []web.Fact{{Label: "For", Value: one.Name()}, {Label: "Client id", Value: one.ClientIDMask},
-				{Label: "Added", At: one.CreatedAt}},
-			Action: page + "/deactivate", Fields: []web.Field{typed}, Button: "Deactivate", Keep: web.Link{Text: "Keep it active", Href: page},
+			Warning: i18n.T(ctx, "No order can be made for %s until another credential is active.", one.Name()),
+			Text:    i18n.T(ctx, "Orders that were made with it keep it: deposits and refunds go on. To replace it, rotate it."),
+			Facts: []web.Fact{{Label: i18n.T(ctx, "For"), Value: one.Name()}, {Label: i18n.T(ctx, "Client id"), Value: one.ClientIDMask},
+				{Label: i18n.T(ctx, "Added"), At: one.CreatedAt}},
+			Action: page + "/deactivate", Fields: []web.Field{typed}, Button: i18n.T(ctx, "Deactivate"),
+			Keep: web.Link{Text: i18n.T(ctx, "Keep it active"), Href: page},
 		})
 }
 
@@ -248,11 +266,11 @@ func (c *Console) deactivateCredential(w http.ResponseWriter, r *http.Request, o
 	if err != nil {
 		return err
 	}
-	typed := typedField(one)
+	typed := typedField(r.Context(), one)
 	typed.Value = strings.TrimSpace(form.Get("confirm"))
 	_, err = c.Credentials.Deactivate(r.Context(), one.ID, typed.Value)
 	if _, marked := web.Mark(err, &typed); marked {
 		return c.renderDeactivation(w, r, http.StatusUnprocessableEntity, one, typed)
 	}
-	return back(w, r, credentialView{one}.Page(), "The credential is not used any more.", err)
+	return back(w, r, credentialView{one}.Page(), i18n.T(r.Context(), "The credential is not used any more."), err)
 }

@@ -10,6 +10,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/provider"
@@ -17,11 +18,12 @@ import (
 
 // operation is something that an operator does to an order, after a page has asked.
 type operation struct {
+	// title is translated where it is shown.
 	title string
 	// onDeposit tells that it is about the deposit in the address.
 	onDeposit bool
 	// confirm fills the page that asks.
-	confirm func(p *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field)
+	confirm func(ctx context.Context, p *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field)
 	// run does it, and tells what was done.
 	run func(ctx context.Context, s *payments.Service, seen payments.OrderVersion, d order.Deposit, form url.Values) (string, error)
 }
@@ -34,7 +36,8 @@ func (p *Pages) confirmPage(op operation) web.Handler {
 			return err
 		}
 		if op.onDeposit && !d.NeedsDecision() {
-			web.Wrong(w, r, "The deposit is "+strings.ToLower(depositBadge(d.State).Text)+": nothing is to be decided about it.")
+			web.Wrong(w, r, i18n.T(r.Context(), "The deposit is %s: nothing is to be decided about it.",
+				strings.ToLower(said(r.Context(), depositBadge(d.State)))))
 			return web.Go(w, r, ordersPath+"/"+a.Order.Code)
 		}
 		return p.renderConfirmation(w, r, op, a, d, strconv.FormatInt(a.Order.Version, 10), nil, nil)
@@ -53,9 +56,9 @@ func (p *Pages) load(r *http.Request, op operation) (a *order.Aggregate, d order
 func (p *Pages) renderConfirmation(w http.ResponseWriter, r *http.Request, op operation, a *order.Aggregate, d order.Deposit,
 	version string, form url.Values,
 	wrong error) error {
-	c, fields := op.confirm(p, a, d)
+	c, fields := op.confirm(r.Context(), p, a, d)
 	c.Hidden = map[string]string{"version": version}
-	return p.ask(w, r, op.title, a.Order.Code, c, fields, form, wrong)
+	return p.ask(w, r, i18n.From(r.Context()).Text(op.title), a.Order.Code, c, fields, form, wrong)
 }
 
 // ask answers a page that asks about an order, with what was typed into its fields before and what is wrong with it.
@@ -78,10 +81,10 @@ func (p *Pages) ask(w http.ResponseWriter, r *http.Request, title, code string, 
 	page := ordersPath + "/" + code
 	c.Action = r.URL.Path
 	if c.Keep.Href == "" {
-		c.Keep = web.Link{Text: "Leave it", Href: page}
+		c.Keep = web.Link{Text: i18n.T(r.Context(), "Leave it"), Href: page}
 	}
 	return p.site.Confirm(w, r, web.Page{Title: title, Lead: code, Status: status,
-		Crumbs: []web.Link{{Text: "Orders", Href: ordersPath}, {Text: code, Href: page}}}, c)
+		Crumbs: []web.Link{{Text: i18n.T(r.Context(), "Orders"), Href: ordersPath}, {Text: code, Href: page}}}, c)
 }
 
 // runPage does what was asked about.
@@ -108,51 +111,57 @@ func (p *Pages) runPage(op operation) web.Handler {
 }
 
 // noteField asks for a note. It is required where no event of the provider will ever explain what was done.
-func noteField(needed bool) *web.Field {
-	return &web.Field{Name: "note", Label: "Note", Type: "textarea", Rows: 3, MaxLength: payments.MaxNote, Required: needed,
-		Hint: "It is kept with the order and in the audit log. Apps do not see it. Write no account numbers."}
+func noteField(ctx context.Context, needed bool) *web.Field {
+	return &web.Field{Name: "note", Label: i18n.T(ctx, "Note"), Type: "textarea", Rows: 3, MaxLength: payments.MaxNote, Required: needed,
+		Hint: i18n.T(ctx, "It is kept with the order and in the audit log. Apps do not see it. Write no account numbers.")}
 }
 
 // depositFacts is what an operator sees of a deposit and its order before deciding about it.
-func depositFacts(a *order.Aggregate, d order.Deposit) []web.Fact {
+func depositFacts(ctx context.Context, a *order.Aggregate, d order.Deposit) []web.Fact {
 	return []web.Fact{
-		{Label: "Deposit", Value: won(d.Amount)},
-		{Label: "Deposited", At: d.At},
-		{Label: "Provider’s id", Value: d.TID},
-		{Label: "Order", Value: won(a.Order.Amounts.Amount) + ", " + statusBadge(a.Order.Status).Text},
+		{Label: i18n.T(ctx, "Deposit"), Value: won(d.Amount)},
+		{Label: i18n.T(ctx, "Deposited"), At: d.At},
+		{Label: i18n.T(ctx, "Provider’s id"), Value: d.TID},
+		orderFact(ctx, a.Order),
 	}
+}
+
+// orderFact is what an order costs, and how it stands.
+func orderFact(ctx context.Context, o order.Order) web.Fact {
+	return web.Fact{Label: i18n.T(ctx, "Order"), Value: won(o.Amounts.Amount) + ", " + said(ctx, statusBadge(o.Status))}
 }
 
 // applying lets a late deposit pay its order.
 var applying = operation{
-	title: "Apply this deposit?", onDeposit: true,
-	confirm: func(_ *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
-		c := web.Confirmation{Text: "The order is paid then, and its app is told so. That cannot be taken back, but the order can be refunded.",
-			Facts: depositFacts(a, d), Button: "Apply the deposit"}
+	title: i18n.N("Apply this deposit?"), onDeposit: true,
+	confirm: func(ctx context.Context, _ *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
+		c := web.Confirmation{Facts: depositFacts(ctx, a, d), Button: i18n.T(ctx, "Apply the deposit"),
+			Text: i18n.T(ctx, "The order is paid then, and its app is told so. That cannot be taken back, but the order can be refunded.")}
 		if !a.CanApplyDeposit(d) {
-			c.Warning = "This will be refused: a deposit is applied that is of exactly the order’s amount, to an order that has ended unpaid."
+			c.Warning = i18n.T(ctx, "This will be refused: a deposit is applied that is of exactly the order’s amount, "+
+				"to an order that has ended unpaid.")
 		}
-		return c, []*web.Field{noteField(false)}
+		return c, []*web.Field{noteField(ctx, false)}
 	},
 	run: func(ctx context.Context, s *payments.Service, seen payments.OrderVersion, d order.Deposit, form url.Values) (string, error) {
-		return "The deposit is applied: the order is paid.", s.ApplyDeposit(ctx, seen, d.ID, form.Get("note"))
+		return i18n.T(ctx, "The deposit is applied: the order is paid."), s.ApplyDeposit(ctx, seen, d.ID, form.Get("note"))
 	},
 }
 
 // returning has the provider pay a deposit back. It asks for an account only where the provider needs one.
 var returning = operation{
-	title: "Pay this deposit back?", onDeposit: true,
-	confirm: func(p *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
-		c := web.Confirmation{Text: "Hub asks the payment provider to pay " + won(d.Amount) + " back.", Facts: depositFacts(a, d),
-			Button: "Pay " + won(d.Amount) + " back"}
+	title: i18n.N("Pay this deposit back?"), onDeposit: true,
+	confirm: func(ctx context.Context, p *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
+		c := web.Confirmation{Text: i18n.T(ctx, "Hub asks the payment provider to pay %s back.", won(d.Amount)),
+			Facts: depositFacts(ctx, a, d), Button: i18n.T(ctx, "Pay %s back", won(d.Amount))}
 		if !a.CanReturnDeposit(d) {
-			c.Warning = "This will be refused: the provider has the deposit under the payment that the order is paid with."
+			c.Warning = i18n.T(ctx, "This will be refused: the provider has the deposit under the payment that the order is paid with.")
 		}
 		var fields []*web.Field
 		if a.Order.PayMethod == provider.VBank {
-			fields = accountFields(p.service.Capabilities(a.Order).NeedsRefundAccount)
+			fields = accountFields(ctx, p.service.Capabilities(a.Order).NeedsRefundAccount)
 		}
-		return c, append(fields, noteField(false))
+		return c, append(fields, noteField(ctx, false))
 	},
 	run: func(ctx context.Context, s *payments.Service, seen payments.OrderVersion, d order.Deposit, form url.Values) (string, error) {
 		var account *provider.RefundAccount
@@ -161,19 +170,20 @@ var returning = operation{
 		}
 		after, err := s.ReturnDeposit(ctx, seen, d.ID, account, form.Get("note"))
 		if err == nil && after.State == order.DepositStateReturning {
-			return "The provider was asked, and its answer is not known yet. Hub goes on asking; nothing is paid back twice.", nil
+			return i18n.T(ctx, "The provider was asked, and its answer is not known yet. Hub goes on asking; nothing is paid back twice."), nil
 		}
-		return won(d.Amount) + " is paid back.", err
+		return i18n.T(ctx, "%s is paid back.", won(d.Amount)), err
 	},
 }
 
 // accountFields ask for the account that money goes back to.
-func accountFields(needed bool) []*web.Field {
+func accountFields(ctx context.Context, needed bool) []*web.Field {
 	return []*web.Field{
-		{Name: "bankCode", Label: "Bank code", Required: needed, MaxLength: 3, Autocomplete: "off", Placeholder: "004", Hint: "Three digits."},
-		{Name: "accountNumber", Label: "Account number", Required: needed, MaxLength: 16, Autocomplete: "off",
-			Hint: "Of the payer, digits alone. It is kept sealed, and only its last four digits are shown."},
-		{Name: "holder", Label: "Account holder", Required: needed, MaxLength: 10, Autocomplete: "off"},
+		{Name: "bankCode", Label: i18n.T(ctx, "Bank code"), Required: needed, MaxLength: 3, Autocomplete: "off", Placeholder: "004",
+			Hint: i18n.T(ctx, "Three digits.")},
+		{Name: "accountNumber", Label: i18n.T(ctx, "Account number"), Required: needed, MaxLength: 16, Autocomplete: "off",
+			Hint: i18n.T(ctx, "Of the payer, digits alone. It is kept sealed, and only its last four digits are shown.")},
+		{Name: "holder", Label: i18n.T(ctx, "Account holder"), Required: needed, MaxLength: 10, Autocomplete: "off"},
 	}
 }
 
@@ -186,34 +196,35 @@ func accountOf(form url.Values) *provider.RefundAccount {
 // returned records that an operator has paid a deposit back without Hub. The amount has to be typed, so that nobody
 // records the wrong one by a click.
 var returned = operation{
-	title: "You have paid this deposit back yourself?", onDeposit: true,
-	confirm: func(_ *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
-		return web.Confirmation{Text: "Hub moves no money: it only keeps that you have. That cannot be taken back.", Facts: depositFacts(a, d),
-				Button: "I have paid it back"},
+	title: i18n.N("You have paid this deposit back yourself?"), onDeposit: true,
+	confirm: func(ctx context.Context, _ *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
+		return web.Confirmation{Text: i18n.T(ctx, "Hub moves no money: it only keeps that you have. That cannot be taken back."),
+				Facts: depositFacts(ctx, a, d), Button: i18n.T(ctx, "I have paid it back")},
 			[]*web.Field{
-				{Name: "amount", Label: "Amount that you have paid back", Required: true, MaxLength: 15, Autocomplete: "off",
-					Hint: "Type " + web.Number(d.Amount) + " to confirm."},
-				noteField(true),
+				{Name: "amount", Label: i18n.T(ctx, "Amount that you have paid back"), Required: true, MaxLength: 15, Autocomplete: "off",
+					Hint: i18n.T(ctx, "Type %s to confirm.", web.Number(d.Amount))},
+				noteField(ctx, true),
 			}
 	},
 	run: func(ctx context.Context, s *payments.Service, seen payments.OrderVersion, d order.Deposit, form url.Values) (string, error) {
-		return "It is kept that " + won(d.Amount) + " was paid back.", s.RecordManualReturn(ctx, seen, d.ID, form.Get("amount"), form.Get("note"))
+		done := i18n.T(ctx, "It is kept that %s was paid back.", won(d.Amount))
+		return done, s.RecordManualReturn(ctx, seen, d.ID, form.Get("amount"), form.Get("note"))
 	},
 }
 
 // resolving ends the attention that an order needs. No money moves.
 var resolving = operation{
-	title: "Resolve this case?",
-	confirm: func(_ *Pages, a *order.Aggregate, _ order.Deposit) (web.Confirmation, []*web.Field) {
-		c := web.Confirmation{Text: "The order no longer needs attention then. No money moves.", Button: "Resolve the case", Facts: []web.Fact{
-			{Label: "Case", Value: attentionBadge(a.Order.Attention).Text}, {Label: "Order",
-				Value: won(a.Order.Amounts.Amount) + ", " + statusBadge(a.Order.Status).Text}}}
+	title: i18n.N("Resolve this case?"),
+	confirm: func(ctx context.Context, _ *Pages, a *order.Aggregate, _ order.Deposit) (web.Confirmation, []*web.Field) {
+		c := web.Confirmation{Text: i18n.T(ctx, "The order no longer needs attention then. No money moves."),
+			Button: i18n.T(ctx, "Resolve the case"),
+			Facts:  []web.Fact{{Label: i18n.T(ctx, "Case"), Value: said(ctx, attentionBadge(a.Order.Attention))}, orderFact(ctx, a.Order)}}
 		if a.Order.Attention == "" {
-			c.Warning, c.Facts = "The order needs no attention.", c.Facts[1:]
+			c.Warning, c.Facts = i18n.T(ctx, "The order needs no attention."), c.Facts[1:]
 		}
-		return c, []*web.Field{noteField(true)}
+		return c, []*web.Field{noteField(ctx, true)}
 	},
 	run: func(ctx context.Context, s *payments.Service, seen payments.OrderVersion, _ order.Deposit, form url.Values) (string, error) {
-		return "The case is resolved.", s.ResolveAttention(ctx, seen, form.Get("note"))
+		return i18n.T(ctx, "The case is resolved."), s.ResolveAttention(ctx, seen, form.Get("note"))
 	},
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/payments"
 )
 
@@ -46,8 +47,8 @@ func (p *Pages) conservation(w http.ResponseWriter, r *http.Request) error {
 	if page.Sweeps, err = reports.Sweeps(ctx, mostSweeps); err != nil {
 		return err
 	}
-	return p.site.Render(w, r, "conservation", web.Page{Title: "Conservation", Wide: true, Data: page,
-		Lead: "All that was received is somewhere: with an order, with an open case, or back with its payer."})
+	return p.site.Render(w, r, "conservation", web.Page{Title: i18n.T(ctx, "Conservation"), Wide: true, Data: page,
+		Lead: i18n.T(ctx, "All that was received is somewhere: with an order, with an open case, or back with its payer.")})
 }
 
 // accounts are those of the apps, what does not add up first, and their sum.

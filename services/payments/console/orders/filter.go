@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"context"
 	"net/url"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/provider"
@@ -40,30 +42,30 @@ type filter struct {
 var periods = []struct {
 	name, text string
 	length     time.Duration
-}{{"24h", "24 hours", oneDay}, {"7d", "7 days", 7 * oneDay}, {lately, "30 days", 30 * oneDay}, {"90d", "90 days", 90 * oneDay},
-	{"365d", "A year",
-		365 * oneDay}, {allTime, "All time", 0}}
+}{{"24h", i18n.N("24 hours"), oneDay}, {"7d", i18n.N("7 days"), 7 * oneDay}, {lately, i18n.N("30 days"), 30 * oneDay},
+	{"90d", i18n.N("90 days"), 90 * oneDay}, {"365d", i18n.N("A year"), 365 * oneDay}, {allTime, i18n.N("All time"), 0}}
 
 // filterOf reads the address of a list. What it cannot read is left out of the filter, but a time that is none is
 // marked as wrong: the list would silently be another one.
-func filterOf(v url.Values, now time.Time) filter {
+func filterOf(ctx context.Context, v url.Values, now time.Time) filter {
 	f := filter{FilterForm: web.ReadFilter(v)}
 	f.Show = f.Typed("show")
 	if !slices.Contains([]string{showAttention, showStuck, showUndelivered}, f.Show) {
 		f.Show = showAll
 		f.Values.Del("show")
 	}
-	f.Search = f.Text(web.Field{Name: "q", Type: "search", Label: "Code, client’s id, provider’s id or account"})
-	if s := f.Choice(web.Field{Name: "status", Label: "Status"}, statuses()...); s != "" {
+	f.Search = f.Text(web.Field{Name: "q", Type: "search", Label: i18n.T(ctx, "Code, client’s id, provider’s id or account")})
+	if s := f.Choice(web.Field{Name: "status", Label: i18n.T(ctx, "Status")}, statuses(ctx)...); s != "" {
 		f.Status = []order.Status{order.Status(s)}
 	}
-	f.PayMethod = provider.PayMethod(f.Choice(web.Field{Name: "method", Label: "Pay method"}, web.Option{Text: "Any"},
-		web.Option{Value: string(provider.Card), Text: "Card"},
-		web.Option{Value: string(provider.VBank), Text: "Virtual account"}))
-	f.ServiceCode = f.Text(web.Field{Name: "app", Label: "App"})
-	within := f.Choice(web.Field{Name: "within", Label: "Made within the last"}, withins()...)
-	f.CreatedAfter = f.Moment(web.Field{Name: "from", Label: "From"})
-	f.CreatedBefore = f.Moment(web.Field{Name: "to", Label: "To"})
+	f.PayMethod = provider.PayMethod(f.Choice(web.Field{Name: "method", Label: i18n.T(ctx, "Pay method")},
+		web.Option{Text: i18n.T(ctx, "Any")},
+		web.Option{Value: string(provider.Card), Text: i18n.T(ctx, "Card")},
+		web.Option{Value: string(provider.VBank), Text: i18n.T(ctx, "Virtual account")}))
+	f.ServiceCode = f.Text(web.Field{Name: "app", Label: i18n.T(ctx, "App")})
+	within := f.Choice(web.Field{Name: "within", Label: i18n.T(ctx, "Made within the last")}, withins(ctx)...)
+	f.CreatedAfter = f.Moment(web.Field{Name: "from", Label: i18n.T(ctx, "From")})
+	f.CreatedBefore = f.Moment(web.Field{Name: "to", Label: i18n.T(ctx, "To")})
 	f.limit(within, now)
 	return f
 }
@@ -95,19 +97,19 @@ func (f *filter) limit(within string, now time.Time) {
 }
 
 // statuses are the options of the form's field.
-func statuses() []web.Option {
-	list := []web.Option{{Text: "Any"}}
+func statuses(ctx context.Context) []web.Option {
+	list := []web.Option{{Text: i18n.T(ctx, "Any")}}
 	for _, s := range order.Statuses() {
-		list = append(list, web.Option{Value: string(s), Text: statusBadge(s).Text})
+		list = append(list, web.Option{Value: string(s), Text: said(ctx, statusBadge(s))})
 	}
 	return list
 }
 
 // withins are the options for the period.
-func withins() []web.Option {
+func withins(ctx context.Context) []web.Option {
 	list := []web.Option{{Text: "–"}}
 	for _, p := range periods {
-		list = append(list, web.Option{Value: p.name, Text: p.text})
+		list = append(list, web.Option{Value: p.name, Text: i18n.From(ctx).Text(p.text)})
 	}
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/payments"
 )
 
@@ -16,8 +17,8 @@ func (p *Pages) Find(ctx context.Context, u web.User, text string) (found web.Fi
 	page, _, err := p.service.List(ctx, payments.Filter{Search: text, Limit: mostFound})
 	for _, a := range page {
 		o := a.Order
-		found.Add(mostFound, web.Hit{Kind: "Orders", Title: o.Code, Note: o.Name + " · " + won(o.Amount) + " · " + statusBadge(o.Status).Text,
-			At: &o.CreatedAt, Href: ordersPath + "/" + o.Code})
+		found.Add(mostFound, web.Hit{Kind: i18n.T(ctx, "Orders"), Title: o.Code,
+			Note: o.Name + " · " + won(o.Amount) + " · " + said(ctx, statusBadge(o.Status)), At: &o.CreatedAt, Href: ordersPath + "/" + o.Code})
 	}
 	return found, err
 }

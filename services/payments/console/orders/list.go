@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/provider"
@@ -46,8 +48,8 @@ type listPage struct {
 // list shows a page of orders. The first page also has the newest cases, the sums and the plot; further ones have the
 // list alone.
 func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
-	q, now := r.URL.Query(), p.now()
-	f := filterOf(q, now)
+	ctx, q, now := r.Context(), r.URL.Query(), p.now()
+	f := filterOf(ctx, q, now)
 	// A form sends its empty fields too; the address without them is the one to keep.
 	for name := range q {
 		if q.Get(name) == "" {
@@ -56,10 +58,10 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
 	}
 	page := listPage{Filter: f, Export: f.Address(exportPath, "", ""), Limit: exportLimit, All: filter{}.Address(ordersPath, "show",
 		showAttention),
-		Pager: web.Pager{Label: "More orders", Key: "n"}}
+		Pager: web.Pager{Label: i18n.T(ctx, "More orders"), Key: "n"}}
 	before, further := positionOf(q.Get("after"))
 	if further {
-		page.Pager.Back = web.Link{Text: "Newest", Href: f.Address(ordersPath, "", "")}
+		page.Pager.Back = web.Link{Text: i18n.T(ctx, "Newest"), Href: f.Address(ordersPath, "", "")}
 		f.Before = before
 	}
 	status := 0
@@ -68,10 +70,10 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
 	} else if err := p.loadList(r, &page, f, now, !further); err != nil {
 		return err
 	}
-	return p.site.Render(w, r, "orders", web.Page{Title: "Orders", Wide: true, Status: status, Data: page,
-		Lead: "What Connected Apps have ordered, newest first.",
-		Keys: []web.Key{{Press: "j", Does: "Next order"}, {Press: "k", Does: "The order before"}, {Press: "o", Does: "Open the order"},
-			{Press: "n", Does: "Next page"}}})
+	return p.site.Render(w, r, "orders", web.Page{Title: i18n.T(ctx, "Orders"), Wide: true, Status: status, Data: page,
+		Lead: i18n.T(ctx, "What Connected Apps have ordered, newest first."),
+		Keys: []web.Key{{Press: "j", Does: i18n.T(ctx, "Next order")}, {Press: "k", Does: i18n.T(ctx, "The order before")},
+			{Press: "o", Does: i18n.T(ctx, "Open the order")}, {Press: "n", Does: i18n.T(ctx, "Next page")}}})
 }
 
 // loadList reads what the page shows.
@@ -80,7 +82,7 @@ func (p *Pages) loadList(r *http.Request, page *listPage, f filter, now time.Tim
 	if page.Cases, err = reports.AttentionCounts(ctx, now.Add(-payments.StuckFor)); err != nil {
 		return err
 	}
-	page.choices(f)
+	page.choices(ctx, f)
 	f.Limit = onPage
 	aggregates, next, err := p.service.List(ctx, f.Filter)
 	if err != nil {
@@ -88,7 +90,7 @@ func (p *Pages) loadList(r *http.Request, page *listPage, f filter, now time.Tim
 	}
 	page.Orders = ordersOf(aggregates)
 	if next != nil {
-		page.Pager.Next = web.Link{Text: "Older", Href: f.Address(ordersPath, "after", cursorOf(*next))}
+		page.Pager.Next = web.Link{Text: i18n.T(ctx, "Older"), Href: f.Address(ordersPath, "after", cursorOf(*next))}
 	}
 	if !first {
 		return nil
@@ -117,12 +119,13 @@ func ordersOf(aggregates []*order.Aggregate) []order.Order {
 }
 
 // choices are the parts of the list, with how many are in those that somebody has to look at.
-func (l *listPage) choices(f filter) {
+func (l *listPage) choices(ctx context.Context, f filter) {
 	for _, c := range []struct {
 		show, text string
 		count      int
-	}{{showAll, "All", -1}, {showAttention, "Need attention", l.Cases.Flagged}, {showStuck, "Ready for over an hour", l.Cases.Stuck},
-		{showUndelivered, "Notification given up", l.Cases.Undelivered}} {
+	}{{showAll, i18n.T(ctx, "All"), -1}, {showAttention, i18n.T(ctx, "Need attention"), l.Cases.Flagged},
+		{showStuck, i18n.T(ctx, "Ready for over an hour"), l.Cases.Stuck},
+		{showUndelivered, i18n.T(ctx, "Notification given up"), l.Cases.Undelivered}} {
 		l.Choices = append(l.Choices, web.Choice{Text: c.text, Href: filter{}.Address(ordersPath, "show", c.show), Active: f.Show == c.show,
 			Count: c.count})
 	}
@@ -144,7 +147,7 @@ var korea = time.FixedZone("KST", 9*60*60)
 
 // plot draws what was paid and paid back by day, of the orders that are shown.
 func (p *Pages) plot(r *http.Request, page *listPage, f filter, now time.Time) error {
-	to := now
+	ctx, to := r.Context(), now
 	if !f.CreatedBefore.IsZero() && f.CreatedBefore.Before(now) {
 		to = f.CreatedBefore
 	}
@@ -153,14 +156,14 @@ func (p *Pages) plot(r *http.Request, page *listPage, f filter, now time.Time) e
 		from = oldest
 	}
 	from = midnight(from)
-	days, err := p.service.Reports().Days(r.Context(), f.Filter, from)
+	days, err := p.service.Reports().Days(ctx, f.Filter, from)
 	if err != nil || len(days) == 0 {
 		return err
 	}
 	// Days are Korea's, where the payers and their banks are.
-	plot := web.Plot{ID: "days", Title: "Paid and refunded", Caption: "Won paid and refunded by day in Korea", Kind: "bars", Unit: "won",
-		Step: int(oneDay.Seconds()),
-		Zone: 9 * 60 * 60, Series: []web.Series{{Label: "Paid", Color: "--accent"}, {Label: "Refunded", Color: "--warn-fill"}}}
+	plot := web.Plot{ID: "days", Title: i18n.T(ctx, "Paid and refunded"), Caption: i18n.T(ctx, "Won paid and refunded by day in Korea"),
+		Kind: "bars", Unit: "won", Step: int(oneDay.Seconds()), Zone: 9 * 60 * 60, Series: []web.Series{
+			{Label: i18n.T(ctx, "Paid"), Color: "--accent"}, {Label: i18n.T(ctx, "Refunded"), Color: "--warn-fill"}}}
 	known := map[string]payments.DailyTotal{}
 	for _, d := range days {
 		known[d.At.In(korea).Format(time.DateOnly)] = d
@@ -190,7 +193,7 @@ var exportColumns = []string{"code", "status", "attention", "app", "external_use
 // export streams what was looked for as CSV. Who has asked for what is in the audit log before the first byte.
 func (p *Pages) export(w http.ResponseWriter, r *http.Request) error {
 	now := p.now()
-	f := filterOf(r.URL.Query(), now)
+	f := filterOf(r.Context(), r.URL.Query(), now)
 	if f.Wrong {
 		return fault.New(fault.Validation, "From and to have to be times such as 2026-01-31 09:30, in UTC.")
 	}

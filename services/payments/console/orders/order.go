@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/order"
 )
@@ -51,8 +52,8 @@ func (p *Pages) order(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	page := orderPage{Order: a.Order, Refundable: a.Order.Refundable(), Case: cases[a.Order.Attention].text, Resolves: a.Order.Attention != "",
-		Refunds: a.Refunds, Most: mostWebhooks}
+	page := orderPage{Order: a.Order, Refundable: a.Order.Refundable(), Case: cases[a.Order.Attention].text,
+		Resolves: a.Order.Attention != "", Refunds: a.Refunds, Most: mostWebhooks}
 	for _, d := range a.Deposits {
 		page.Deposits = append(page.Deposits, depositRow{d, a.CanApplyDeposit(d), a.CanReturnDeposit(d),
 			ordersPath + "/" + code + "/deposits/" + d.ID.String()})
@@ -78,20 +79,21 @@ func (p *Pages) order(w http.ResponseWriter, r *http.Request) error {
 	if page.Webhooks, err = p.service.Reports().Webhooks(ctx, code, mostWebhooks); err != nil {
 		return err
 	}
-	return p.site.Render(w, r, "order", web.Page{Title: code, Lead: a.Order.Name, Wide: true, Data: page, Crumbs: []web.Link{{Text: "Orders",
-		Href: ordersPath}}})
+	return p.site.Render(w, r, "order", web.Page{Title: code, Lead: a.Order.Name, Wide: true, Data: page,
+		Crumbs: []web.Link{{Text: i18n.T(ctx, "Orders"), Href: ordersPath}}})
 }
 
 // reconcile asks the provider now.
 func (p *Pages) reconcile(w http.ResponseWriter, r *http.Request) error {
 	code := r.PathValue("code")
 	answer, err := p.service.Reconcile(r.Context(), code, nil)
-	return back(w, r, code, "The provider was asked. The order is "+statusBadge(answer.Order.Status).Text+".", err)
+	status := said(r.Context(), statusBadge(answer.Order.Status))
+	return back(w, r, code, i18n.T(r.Context(), "The provider was asked. The order is %s.", status), err)
 }
 
 // redeliver sends a notification again.
 func (p *Pages) redeliver(w http.ResponseWriter, r *http.Request) error {
-	code := r.PathValue("code")
-	return back(w, r, code, "The notification is on its way again, the same bytes under the same id.", p.service.RedeliverSettled(r.Context(),
-		code, r.PathValue("id")))
+	ctx, code := r.Context(), r.PathValue("code")
+	return back(w, r, code, i18n.T(ctx, "The notification is on its way again, the same bytes under the same id."),
+		p.service.RedeliverSettled(ctx, code, r.PathValue("id")))
 }

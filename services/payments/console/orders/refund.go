@@ -2,7 +2,6 @@ package orders
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/order"
@@ -31,11 +31,11 @@ type refundCard struct {
 // refundCard is that of an order.
 func (p *Pages) refundCard(ctx context.Context, o order.Order) (c refundCard, err error) {
 	left := o.Refundable()
-	c = refundCard{WhyNot: whyNoRefund(o), Key: payments.NewFormKey(), Amount: web.Field{Name: "amount", Label: "Amount in won",
-		Type: "number", Value: strconv.FormatInt(left, 10), Min: p.leastRefund(o), Max: left, Required: true, Autocomplete: "off",
-		Hint: "All that can be refunded is " + won(left) + "."}}
+	c = refundCard{WhyNot: whyNoRefund(ctx, o), Key: payments.NewFormKey(), Amount: web.Field{Name: "amount",
+		Label: i18n.T(ctx, "Amount in won"), Type: "number", Value: strconv.FormatInt(left, 10), Min: p.leastRefund(o), Max: left,
+		Required: true, Autocomplete: "off", Hint: i18n.T(ctx, "All that can be refunded is %s.", won(left))}}
 	if c.Amount.Min > 1 {
-		c.Amount.Hint = "The provider refunds no part of it: all of " + won(left) + " or nothing."
+		c.Amount.Hint = i18n.T(ctx, "The provider refunds no part of it: all of %s or nothing.", won(left))
 	}
 	if o.PendingRefund > 0 {
 		c.Next, err = p.service.NextCheck(ctx, o.Code)
@@ -52,20 +52,20 @@ func (p *Pages) leastRefund(o order.Order) int64 {
 }
 
 // whyNoRefund tells why nothing of an order can be refunded; empty when something can.
-func whyNoRefund(o order.Order) string {
+func whyNoRefund(ctx context.Context, o order.Order) string {
 	switch o.Status {
 	case order.Paid:
 		if o.Refundable() > 0 {
 			return ""
 		}
-		return "Nothing is left to refund: " + won(o.PendingRefund) + " of it is being refunded."
+		return i18n.T(ctx, "Nothing is left to refund: %s of it is being refunded.", won(o.PendingRefund))
 	case order.Refunded:
-		return "Nothing is left to refund: all of it went back."
+		return i18n.T(ctx, "Nothing is left to refund: all of it went back.")
 	case order.Ready, order.AwaitingDeposit:
-		return "It is not paid yet, and only what was paid can be refunded."
+		return i18n.T(ctx, "It is not paid yet, and only what was paid can be refunded.")
 	}
-	return "It has ended without being paid, and only what was paid can be refunded. " +
-		"Money that came later is a deposit, and is paid back as that."
+	return i18n.T(ctx, "It has ended without being paid, and only what was paid can be refunded. "+
+		"Money that came later is a deposit, and is paid back as that.")
 }
 
 // refundForm is what a form says of a refund. What is no amount is -1.
@@ -76,19 +76,20 @@ func refundForm(form url.Values) payments.RefundForm {
 
 // confirmRefund asks before a refund, unless the order is not any more as it was seen.
 func (p *Pages) confirmRefund(w http.ResponseWriter, r *http.Request) error {
-	a, err := p.service.Reports().Order(r.Context(), r.PathValue("code"))
+	ctx := r.Context()
+	a, err := p.service.Reports().Order(ctx, r.PathValue("code"))
 	if err != nil {
 		return err
 	}
 	f, o := refundForm(r.URL.Query()), a.Order
 	left, least := o.Refundable(), p.leastRefund(o)
-	why := whyNoRefund(o)
+	why := whyNoRefund(ctx, o)
 	switch {
 	case why != "":
 	case f.Refundable != left:
-		why = refundMoved(left)
+		why = refundMoved(ctx, left)
 	case f.Amount < least || f.Amount > left:
-		why = fmt.Sprintf("Nothing was refunded. The amount has to be in whole won, from %s to %s.", won(least), won(left))
+		why = i18n.T(ctx, "Nothing was refunded. The amount has to be in whole won, from %s to %s.", won(least), won(left))
 	default:
 		return p.askForRefund(w, r, o, f, nil, nil)
 	}
@@ -99,41 +100,41 @@ func (p *Pages) confirmRefund(w http.ResponseWriter, r *http.Request) error {
 // askForRefund answers the page that asks, with what was typed before and what is wrong with it.
 func (p *Pages) askForRefund(w http.ResponseWriter, r *http.Request, o order.Order, f payments.RefundForm, form url.Values,
 	wrong error) error {
-	amount, whom, needsAccount := won(f.Amount), "the payer", p.service.Capabilities(o).NeedsRefundAccount
+	ctx := r.Context()
+	amount, whom, needsAccount := won(f.Amount), i18n.T(ctx, "the payer"), p.service.Capabilities(o).NeedsRefundAccount
 	fields := []*web.Field{
-		{Name: "reason", Label: "Reason", Required: true, MaxLength: payments.MaxReason, Autocomplete: "off",
-			Hint: "The provider and the app see it. Write no account numbers."},
-		{Name: "typed", Label: "Amount, once more", Required: true, MaxLength: 15, Autocomplete: "off",
-			Hint: "Type " + web.Number(f.Amount) + " to confirm."},
+		{Name: "reason", Label: i18n.T(ctx, "Reason"), Required: true, MaxLength: payments.MaxReason, Autocomplete: "off",
+			Hint: i18n.T(ctx, "The provider and the app see it. Write no account numbers.")},
+		{Name: "typed", Label: i18n.T(ctx, "Amount, once more"), Required: true, MaxLength: 15, Autocomplete: "off",
+			Hint: i18n.T(ctx, "Type %s to confirm.", web.Number(f.Amount))},
 	}
 	switch {
 	case needsAccount:
-		whom = "the account that you name here"
-		fields = append(accountFields(true), fields...)
+		whom = i18n.T(ctx, "the account that you name here")
+		fields = append(accountFields(ctx, true), fields...)
 	case o.PayMethod == provider.Card:
-		whom = "the payer’s card"
+		whom = i18n.T(ctx, "the payer’s card")
 	}
 	c := web.Confirmation{
-		Text:   fmt.Sprintf("%s of %s go back to %s; %s stay refundable. ", amount, won(f.Refundable), whom, won(f.Refundable-f.Amount)),
+		Text:   i18n.T(ctx, "%s of %s go back to %s; %s stay refundable.", amount, won(f.Refundable), whom, won(f.Refundable-f.Amount)),
 		Hidden: map[string]string{"key": f.Key, "amount": strconv.FormatInt(f.Amount, 10), "refundable": strconv.FormatInt(f.Refundable, 10)},
-		Facts: []web.Fact{{Label: "Environment", Value: "Sandbox: no money moves"},
-			{Label: "Order", Value: won(o.Amounts.Amount) + ", " + statusBadge(o.Status).Text}, {Label: "App", Value: o.ServiceCode + " for " +
-				o.ExternalUserID}},
-		Button: "Refund " + amount, Keep: web.Link{Text: "Refund nothing", Href: ordersPath + "/" + o.Code}}
+		Facts: []web.Fact{{Label: i18n.T(ctx, "Environment"), Value: i18n.T(ctx, "Sandbox: no money moves")}, orderFact(ctx, o),
+			{Label: i18n.T(ctx, "App"), Value: i18n.T(ctx, "%s for %s", o.ServiceCode, o.ExternalUserID)}},
+		Button: i18n.T(ctx, "Refund %s", amount), Keep: web.Link{Text: i18n.T(ctx, "Refund nothing"), Href: ordersPath + "/" + o.Code}}
 	if f.Amount == f.Refundable {
-		c.Text = fmt.Sprintf("All of %s go back to %s; nothing stays refundable. ", amount, whom)
+		c.Text = i18n.T(ctx, "All of %s go back to %s; nothing stays refundable.", amount, whom)
 	}
-	c.Text += "The app is told. That cannot be taken back."
-	title := "Refund " + amount + " in the sandbox?"
+	c.Text += " " + i18n.T(ctx, "The app is told. That cannot be taken back.")
+	title := i18n.T(ctx, "Refund %s in the sandbox?", amount)
 	if o.Env == credentials.Production {
-		title, c.Facts[0].Value = "Refund "+amount+" in production?", "Production: money moves"
-		c.Warning = "This is production: money moves. "
+		title, c.Facts[0].Value = i18n.T(ctx, "Refund %s in production?", amount), i18n.T(ctx, "Production: money moves")
+		c.Warning = i18n.T(ctx, "This is production: money moves.") + " "
 	}
 	if o.Attention != "" {
-		c.Warning += "The order needs attention: " + cases[o.Attention].text
+		c.Warning += i18n.T(ctx, "The order needs attention: %s", i18n.From(ctx).Text(cases[o.Attention].text))
 	}
 	if o.Name != "" {
-		c.Facts = append(c.Facts, web.Fact{Label: "What was sold", Value: o.Name})
+		c.Facts = append(c.Facts, web.Fact{Label: i18n.T(ctx, "What was sold"), Value: o.Name})
 	}
 	return p.ask(w, r, title, o.Code, c, fields, form, wrong)
 }
@@ -159,20 +160,20 @@ func (p *Pages) refund(w http.ResponseWriter, r *http.Request, form url.Values) 
 	left := a.Order.Refundable()
 	switch {
 	case refused != nil && order.ConflictCode(refused) == order.CodeAmountMismatch:
-		web.Wrong(w, r, refundMoved(left))
+		web.Wrong(w, r, refundMoved(ctx, left))
 	case refused != nil && order.ConflictCode(refused) == order.CodeKeyReused:
-		web.Wrong(w, r, "This form was sent before with something else in it, and that is what counts. Nothing more was refunded.")
+		web.Wrong(w, r, i18n.T(ctx, "This form was sent before with something else in it, and that is what counts. Nothing more was refunded."))
 	case refused != nil && order.ConflictCode(refused) == order.CodeInProgress:
-		web.Wrong(w, r, "This form was sent before, and the provider has not answered yet. Do not refund again.")
+		web.Wrong(w, r, i18n.T(ctx, "This form was sent before, and the provider has not answered yet. Do not refund again."))
 	case refused != nil:
 		return back(w, r, code, "", refused)
 	case made.Status == order.RefundSucceeded && left == 0:
-		web.Done(w, r, won(made.Amount)+" went back. Nothing is left to refund.")
+		web.Done(w, r, i18n.T(ctx, "%s went back. Nothing is left to refund.", won(made.Amount)))
 	case made.Status == order.RefundSucceeded:
-		web.Done(w, r, fmt.Sprintf("%s went back. %s can still be refunded.", won(made.Amount), won(left)))
+		web.Done(w, r, i18n.T(ctx, "%s went back. %s can still be refunded.", won(made.Amount), won(left)))
 	case made.Status == order.RefundFailed:
-		web.Wrong(w, r, fmt.Sprintf("%s did not go back: %s. %s can be refunded.", won(made.Amount), strings.TrimRight(made.Failure.Message, "."),
-			won(left)))
+		web.Wrong(w, r, i18n.T(ctx, "%s did not go back: %s. %s can be refunded.", won(made.Amount),
+			strings.TrimRight(made.Failure.Message, "."), won(left)))
 	default:
 		return p.tellUnknownRefund(w, r, code, made)
 	}
@@ -181,21 +182,22 @@ func (p *Pages) refund(w http.ResponseWriter, r *http.Request, form url.Values) 
 
 // tellUnknownRefund tells that nobody knows yet what became of a refund, and when Hub asks.
 func (p *Pages) tellUnknownRefund(w http.ResponseWriter, r *http.Request, code string, made order.Refund) error {
-	next, err := p.service.NextCheck(r.Context(), code)
+	ctx := r.Context()
+	next, err := p.service.NextCheck(ctx, code)
 	if err != nil {
 		return err
 	}
-	when := "soon"
+	when := i18n.T(ctx, "soon")
 	if next != nil {
-		when = "at " + next.UTC().Format("15:04 UTC")
+		when = i18n.T(ctx, "at %s", next.UTC().Format("15:04 UTC"))
 	}
-	web.Wrong(w, r, fmt.Sprintf("The provider did not answer: nobody knows yet whether %s went back. Hub asks again %s. "+
+	web.Wrong(w, r, i18n.T(ctx, "The provider did not answer: nobody knows yet whether %s went back. Hub asks again %s. "+
 		"Do not refund it again.", won(made.Amount), when))
 	return web.Go(w, r, ordersPath+"/"+code)
 }
 
 // refundMoved tells that an order is another one than its page said.
-func refundMoved(left int64) string {
-	return "The order has changed since you looked at it, and nothing was refunded now. What can be refunded is " + won(left) +
-		": look at its refunds, and begin again if you still want to."
+func refundMoved(ctx context.Context, left int64) string {
+	return i18n.T(ctx, "The order has changed since you looked at it, and nothing was refunded now. What can be refunded is %s: "+
+		"look at its refunds, and begin again if you still want to.", won(left))
 }

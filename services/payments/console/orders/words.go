@@ -1,9 +1,11 @@
 package orders
 
 import (
+	"context"
 	"fmt"
 
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/order"
 )
@@ -25,14 +27,17 @@ func badgeOf[S ~string](badges map[S]web.Badge, state S) web.Badge {
 	return web.Badge{Text: string(state)}
 }
 
+// said is the text of a badge in the language of who is answered.
+func said(ctx context.Context, b web.Badge) string { return i18n.From(ctx).Text(b.Text) }
+
 // statusBadge is the badge of an order's status.
 func statusBadge(s order.Status) web.Badge { return badgeOf(statusBadges, s) }
 
 // statusBadges has the words and the colour of each status.
 var statusBadges = map[order.Status]web.Badge{
-	order.Ready: {Text: "Ready"}, order.AwaitingDeposit: {Kind: "info", Text: "Awaiting deposit"},
-	order.Paid: {Kind: "good", Text: "Paid"}, order.Refunded: {Kind: "warn", Text: "Refunded"},
-	order.Canceled: {Text: "Canceled"}, order.Expired: {Text: "Expired"}, order.Failed: {Kind: "bad", Text: "Failed"},
+	order.Ready: {Text: i18n.N("Ready")}, order.AwaitingDeposit: {Kind: "info", Text: i18n.N("Awaiting deposit")},
+	order.Paid: {Kind: "good", Text: i18n.N("Paid")}, order.Refunded: {Kind: "warn", Text: i18n.N("Refunded")},
+	order.Canceled: {Text: i18n.N("Canceled")}, order.Expired: {Text: i18n.N("Expired")}, order.Failed: {Kind: "bad", Text: i18n.N("Failed")},
 }
 
 // reason is what an operator is told of a case.
@@ -40,16 +45,18 @@ type reason struct{ name, text string }
 
 // cases tells an operator for each reason of attention what has happened and what to do.
 var cases = map[order.Attention]reason{
-	order.AmountMismatch: {"Other amount",
-		"Another amount than the order’s was issued or deposited. Pay a deposit back; the order goes on waiting, or ends by itself."},
-	order.LateDeposit: {"Late deposit",
-		"Money has come for an order that had ended. Apply the deposit, and the order is paid; or pay it back."},
-	order.DuplicateDeposit: {"Second deposit", "The order is paid, and money has come once more. Pay the second deposit back."},
-	order.ReversedAfterRefund: {"Reversed after refund", "The provider has taken the deposit back after a refund was made of it. " +
-		"Settle it with the provider, and then resolve the case."},
-	order.BalanceDrift: {"Balance drift",
-		"The provider has another balance than Hub. Compare the refunds here with the provider’s own pages, and then resolve the case. " +
-			"While it lasts, the next question to the provider opens it again."},
+	order.AmountMismatch: {i18n.N("Other amount"),
+		i18n.N("Another amount than the order’s was issued or deposited. Pay a deposit back; the order goes on waiting, or ends by itself.")},
+	order.LateDeposit: {i18n.N("Late deposit"),
+		i18n.N("Money has come for an order that had ended. Apply the deposit, and the order is paid; or pay it back.")},
+	order.DuplicateDeposit: {i18n.N("Second deposit"),
+		i18n.N("The order is paid, and money has come once more. Pay the second deposit back.")},
+	order.ReversedAfterRefund: {i18n.N("Reversed after refund"),
+		i18n.N("The provider has taken the deposit back after a refund was made of it. " +
+			"Settle it with the provider, and then resolve the case.")},
+	order.BalanceDrift: {i18n.N("Balance drift"),
+		i18n.N("The provider has another balance than Hub. Compare the refunds here with the provider’s own pages, and then resolve the case. " +
+			"While it lasts, the next question to the provider opens it again.")},
 }
 
 // attentionBadge names a case. All of them are bad news.
@@ -66,12 +73,12 @@ func depositBadge(s order.DepositState) web.Badge { return badgeOf(depositBadges
 
 // depositBadges has the words for each state of a deposit.
 var depositBadges = map[order.DepositState]web.Badge{
-	order.DepositStateApplied:   {Kind: "good", Text: "Applied"},
-	order.DepositStateMismatch:  {Kind: "bad", Text: "Other amount"},
-	order.DepositStateUnapplied: {Kind: "bad", Text: "Not applied"},
-	order.DepositStateReturning: {Kind: "warn", Text: "Being paid back"},
-	order.DepositStateReturned:  {Text: "Paid back"},
-	order.DepositStateReversed:  {Text: "Taken back by the bank"},
+	order.DepositStateApplied:   {Kind: "good", Text: i18n.N("Applied")},
+	order.DepositStateMismatch:  {Kind: "bad", Text: i18n.N("Other amount")},
+	order.DepositStateUnapplied: {Kind: "bad", Text: i18n.N("Not applied")},
+	order.DepositStateReturning: {Kind: "warn", Text: i18n.N("Being paid back")},
+	order.DepositStateReturned:  {Text: i18n.N("Paid back")},
+	order.DepositStateReversed:  {Text: i18n.N("Taken back by the bank")},
 }
 
 // refundBadge is the badge of a refund's state.
@@ -79,9 +86,9 @@ func refundBadge(s order.RefundStatus) web.Badge { return badgeOf(refundBadges, 
 
 // refundBadges has the words for each state of a refund.
 var refundBadges = map[order.RefundStatus]web.Badge{
-	order.RefundSucceeded: {Kind: "good", Text: "Done"},
-	order.RefundPending:   {Kind: "warn", Text: "Under way"},
-	order.RefundFailed:    {Kind: "bad", Text: "Failed"},
+	order.RefundSucceeded: {Kind: "good", Text: i18n.N("Done")},
+	order.RefundPending:   {Kind: "warn", Text: i18n.N("Under way")},
+	order.RefundFailed:    {Kind: "bad", Text: i18n.N("Failed")},
 }
 
 // noticeBadge is the badge of a notification's state.
@@ -89,11 +96,11 @@ func noticeBadge(s payments.NotificationState) web.Badge { return badgeOf(notifi
 
 // notificationBadges has the words for each state of a notification.
 var notificationBadges = map[payments.NotificationState]web.Badge{
-	payments.NotificationDelivered: {Kind: "good", Text: "Delivered"},
-	payments.NotificationPending:   {Kind: "info", Text: "On its way"},
-	payments.NotificationDead:      {Kind: "bad", Text: "Given up"},
-	payments.NotificationStopped:   {Kind: "warn", Text: "Stopped by the app"},
-	payments.NotificationSkipped:   {Text: "Nowhere to go"},
+	payments.NotificationDelivered: {Kind: "good", Text: i18n.N("Delivered")},
+	payments.NotificationPending:   {Kind: "info", Text: i18n.N("On its way")},
+	payments.NotificationDead:      {Kind: "bad", Text: i18n.N("Given up")},
+	payments.NotificationStopped:   {Kind: "warn", Text: i18n.N("Stopped by the app")},
+	payments.NotificationSkipped:   {Text: i18n.N("Nowhere to go")},
 }
 
 // outcomeBadge is the badge of what became of a webhook.
@@ -101,25 +108,38 @@ func outcomeBadge(o payments.WebhookOutcome) web.Badge { return badgeOf(outcomeB
 
 // outcomeBadges has the words for what became of a webhook.
 var outcomeBadges = map[payments.WebhookOutcome]web.Badge{
-	payments.WebhookReceived:  {Kind: "info", Text: "Waits"},
-	payments.WebhookApplied:   {Kind: "good", Text: "Moved the order"},
-	payments.WebhookIgnored:   {Text: "Nothing new"},
-	payments.WebhookUnmatched: {Kind: "warn", Text: "No such order yet"},
-	payments.WebhookAbandoned: {Kind: "bad", Text: "No such order"},
+	payments.WebhookReceived:  {Kind: "info", Text: i18n.N("Waits")},
+	payments.WebhookApplied:   {Kind: "good", Text: i18n.N("Moved the order")},
+	payments.WebhookIgnored:   {Text: i18n.N("Nothing new")},
+	payments.WebhookUnmatched: {Kind: "warn", Text: i18n.N("No such order yet")},
+	payments.WebhookAbandoned: {Kind: "bad", Text: i18n.N("No such order")},
 }
 
 // triggers tells each event of the history in words.
 var triggers = map[order.Trigger]string{
-	order.Create: "Created", order.Issue: "A virtual account was issued",
-	order.Pay: "Paid", order.PayLate: "Paid in time, the news was late", order.Decline: "The provider refuses the order",
-	order.Lapse: "Its time is over", order.Cancel: "Given up before it was paid", order.Mismatch: "Another amount than the order’s",
-	order.DepositUnused: "A deposit after the order had ended", order.DepositTwice: "A second deposit",
-	order.DepositApplied: "A late deposit was applied", order.DepositReturnRequested: "The provider is asked to pay a deposit back",
-	order.DepositReturned: "A deposit was paid back", order.DepositReturnFailed: "A deposit was not paid back",
-	order.Reverse: "The deposit was taken back", order.ReverseTooLate: "The deposit was taken back after a refund",
-	order.RefundRequested: "A refund was asked for", order.RefundPart: "A part was refunded", order.RefundAll: "All was refunded",
-	order.RefundDeclined: "The provider refuses a refund", order.RefundReturned: "The payout of a refund came back",
-	order.BalanceDrifted: "The provider has another balance", order.AttentionResolved: "The case was resolved",
+	order.Create:                 i18n.N("Created"),
+	order.Issue:                  i18n.N("A virtual account was issued"),
+	order.Pay:                    i18n.N("Paid"),
+	order.PayLate:                i18n.N("Paid in time, the news was late"),
+	order.Decline:                i18n.N("The provider refuses the order"),
+	order.Lapse:                  i18n.N("Its time is over"),
+	order.Cancel:                 i18n.N("Given up before it was paid"),
+	order.Mismatch:               i18n.N("Another amount than the order’s"),
+	order.DepositUnused:          i18n.N("A deposit after the order had ended"),
+	order.DepositTwice:           i18n.N("A second deposit"),
+	order.DepositApplied:         i18n.N("A late deposit was applied"),
+	order.DepositReturnRequested: i18n.N("The provider is asked to pay a deposit back"),
+	order.DepositReturned:        i18n.N("A deposit was paid back"),
+	order.DepositReturnFailed:    i18n.N("A deposit was not paid back"),
+	order.Reverse:                i18n.N("The deposit was taken back"),
+	order.ReverseTooLate:         i18n.N("The deposit was taken back after a refund"),
+	order.RefundRequested:        i18n.N("A refund was asked for"),
+	order.RefundPart:             i18n.N("A part was refunded"),
+	order.RefundAll:              i18n.N("All was refunded"),
+	order.RefundDeclined:         i18n.N("The provider refuses a refund"),
+	order.RefundReturned:         i18n.N("The payout of a refund came back"),
+	order.BalanceDrifted:         i18n.N("The provider has another balance"),
+	order.AttentionResolved:      i18n.N("The case was resolved"),
 }
 
 // happened is an event in words.

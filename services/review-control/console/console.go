@@ -22,7 +22,7 @@ import (
 	"hub.internal/services/review-control/suppression"
 )
 
-//go:embed pages/*.html assets
+//go:embed pages/*.html pages/*.json assets
 var files embed.FS
 
 // Console is review-control's pages. It holds no state: what a page shows is read for each request, and what a form is about
@@ -58,7 +58,9 @@ func Routes() []tool.Route {
 }
 
 // Operations declares what the gateway asks of the console beside its pages.
-func Operations(c *Console) []hop.Operation { return []hop.Operation{web.FindOperation(func() *web.Site { return c.site }, c.find)} }
+func Operations(c *Console) []hop.Operation {
+	return []hop.Operation{web.FindOperation(func() *web.Site { return c.site }, c.find)}
+}
 
 // Routes implements service.Console.
 func (c *Console) Routes() []tool.Route { return Routes() }

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,6 +11,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
@@ -31,7 +31,7 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request, by reviewcontro
 	}
 	// The last decision ends the review: what the whole page says is another thing then, and not the list's next mail.
 	if review.Status != reviewcontrol.InReview {
-		web.Done(w, r, ended(review))
+		web.Done(w, r, ended(r.Context(), review))
 		if partial(r) { // all of the page is another one
 			w.Header().Set("HX-Redirect", q.at(id, shown.Index))
 			return nil
@@ -39,7 +39,7 @@ func (c *Console) decide(w http.ResponseWriter, r *http.Request, by reviewcontro
 		return web.Go(w, r, q.at(id, shown.Index))
 	}
 	if !partial(r) {
-		web.Done(w, r, fmt.Sprintf("Mail %s is %s.", web.Number(shown.Index+1), choice))
+		web.Done(w, r, decided(r.Context(), shown.Index, choice))
 	}
 	d := reviewcontrol.Draft{ID: id, Status: review.Status, Counts: review.Counts, Review: &review, TargetCount: review.Counts.Total()}
 	next, err := c.onward(r.Context(), d, q, shown.Index, false)
@@ -64,20 +64,28 @@ func (c *Console) onward(ctx context.Context, d reviewcontrol.Draft, q targetQue
 	return index, nil
 }
 
+// decided says what was decided on one mail.
+func decided(ctx context.Context, index int, choice reviewcontrol.Choice) string {
+	if choice == reviewcontrol.Approve {
+		return i18n.T(ctx, "Mail %s is approved.", web.Number(index+1))
+	}
+	return i18n.T(ctx, "Mail %s is rejected.", web.Number(index+1))
+}
+
 // ended tells what the end of a review means. Who repeats a decision may find a draft that
 // has gone further since.
-func ended(r reviewcontrol.Review) string {
+func ended(ctx context.Context, r reviewcontrol.Review) string {
 	switch n := r.Counts.Approved; {
 	case r.Status == reviewcontrol.Rejected:
-		return "That ends the review. Nothing was approved, so nothing is sent."
+		return i18n.T(ctx, "That ends the review. Nothing was approved, so nothing is sent.")
 	case r.Status == reviewcontrol.Cancelled:
-		return "Nothing changed: the draft is cancelled, and nothing more of it is sent."
+		return i18n.T(ctx, "Nothing changed: the draft is cancelled, and nothing more of it is sent.")
 	case r.Status == reviewcontrol.Sent:
-		return "Nothing changed: the review and the sending are over."
+		return i18n.T(ctx, "Nothing changed: the review and the sending are over.")
 	case n == 1:
-		return "That ends the review. 1 mail is on its way."
+		return i18n.T(ctx, "That ends the review. 1 mail is on its way.")
 	default:
-		return "That ends the review. " + web.Number(n) + " mails are on their way."
+		return i18n.T(ctx, "That ends the review. %s mails are on their way.", web.Number(n))
 	}
 }
 
@@ -136,12 +144,12 @@ func (c *Console) approveShown(w http.ResponseWriter, r *http.Request, by review
 	back, _ := url.ParseQuery(form.Get("back")) // what cannot be read is the whole draft
 	to := queryOf(back).page(id)
 	if len(shown) == 0 {
-		web.Wrong(w, r, "Nothing was left to approve that has been shown in full. "+
-			"Look through the mails first; what has a flag is decided on by itself.")
+		web.Wrong(w, r, i18n.T(r.Context(),
+			"Nothing was left to approve that has been shown in full. Look through the mails first; what has a flag is decided on by itself."))
 		return web.Go(w, r, to)
 	}
 	n, review, err := c.service.ApproveShown(r.Context(), by, id, shown)
-	return answer(w, r, to, together(n, review), err)
+	return answer(w, r, to, together(r.Context(), n, review), err)
 }
 
 // undo is what a reviewer could undo now.
@@ -163,7 +171,10 @@ func (c *Console) undoable(ctx context.Context, by reviewcontrol.Reviewer, d rev
 	if err != nil || !found {
 		return nil, err
 	}
-	u := &undo{Action: action.Number, What: web.Plural(action.Targets, "mail", "mails") + " " + string(action.Choice), Button: "Undo"}
+	u := &undo{Action: action.Number, What: web.PluralIn(ctx, action.Targets, "mail rejected", "mails rejected"), Button: i18n.T(ctx, "Undo")}
+	if action.Choice == reviewcontrol.Approve {
+		u.What = web.PluralIn(ctx, action.Targets, "mail approved", "mails approved")
+	}
 	if d.Status == reviewcontrol.Approved {
 		u.Ended, u.LeavesAt = true, d.Review.LeavesAt
 	}
@@ -179,5 +190,6 @@ func (c *Console) undo(w http.ResponseWriter, r *http.Request, by reviewcontrol.
 	if variant, err := strconv.Atoi(form.Get("variant")); err == nil && variant > 0 {
 		to = variantAt(id, variant, afterOf(form.Get("after")))
 	}
-	return answer(w, r, to, "Undone: "+web.Plural(n, "mail is as it was before.", "mails are as they were before."), err)
+	return answer(w, r, to, i18n.T(r.Context(), "Undone: %s",
+		web.PluralIn(r.Context(), n, "mail is as it was before.", "mails are as they were before.")), err)
 }

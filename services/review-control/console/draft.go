@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/mailer"
 	"hub.internal/services/review-control/triage"
@@ -54,6 +55,8 @@ type draftPage struct {
 	Presence presence
 	// Pending is how many mails of what is asked for nobody has decided on: what can be rejected as a whole.
 	Pending int
+	// Selected asks why the mails that were chosen are rejected, ShownRejects those that were shown.
+	Selected, ShownRejects rejects
 	// Undecided and Flagged lead to the next mail that nobody has decided on, and to the next of these with a flag.
 	Undecided, Flagged string
 	// Waiting is another draft that waits for the user, when this one does not.
@@ -72,14 +75,6 @@ type row struct {
 	// Pick names the target for who chooses it to be rejected with others; empty where that cannot be.
 	Pick string
 }
-
-// Selected asks why the mails that were chosen are rejected.
-func (p draftPage) Selected() rejects {
-	return rejects{Text: "Reject selected", Key: "r", ID: "selected"}
-}
-
-// ShownRejects asks why the mails that were shown are rejected.
-func (p draftPage) ShownRejects() rejects { return rejects{Text: "Reject…", Key: "R", ID: "shown"} }
 
 // Behind is for whom the draft was made, when that is somebody else than who made it. A call
 // with an API key alone is for nobody, and has the key's id there.
@@ -137,9 +132,10 @@ func (c *Console) renderDraft(w http.ResponseWriter, r *http.Request, by reviewc
 	if partial(r) && status == 0 && p.Card != nil { // the address of what is shown, wherever a form has led to
 		w.Header().Set("HX-Push-Url", q.at(id, p.Card.Index))
 	}
+	ctx := r.Context()
 	return c.site.Render(w, r, "draft", web.Page{
-		Title: p.Draft.Name, Lead: web.Plural(p.Draft.TargetCount, "mail", "mails") + " to " + p.Draft.SegmentName,
-		Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}}, Status: status, Data: p, Keys: p.keys(), Desk: true,
+		Title: p.Draft.Name, Lead: i18n.T(ctx, "%s to %s", web.PluralIn(ctx, p.Draft.TargetCount, "mail", "mails"), p.Draft.SegmentName),
+		Crumbs: []web.Link{{Text: i18n.T(ctx, "Drafts"), Href: "/drafts"}}, Status: status, Data: p, Keys: p.keys(ctx), Desk: true,
 	})
 }
 
@@ -152,9 +148,11 @@ func (c *Console) draftPage(r *http.Request, by reviewcontrol.Reviewer, id revie
 		return draftPage{}, err
 	}
 	p := draftPage{
-		Draft: d, From: c.service.From(mailer.Address{Name: d.SenderName, Email: d.SenderEmail}), Bars: barsOf(d.Status, d.Counts),
+		Draft: d, From: c.service.From(mailer.Address{Name: d.SenderName, Email: d.SenderEmail}), Bars: barsOf(ctx, d.Status, d.Counts),
 		Query: q, Mine: d.Maker.Is(by), Cancels: d.MayCancel() == nil, Inspected: d.TargetCount,
-		Pager: web.Pager{Label: "More mails", Key: "N"},
+		Pager:        web.Pager{Label: i18n.T(ctx, "More mails"), Key: "N"},
+		Selected:     rejectsOf(ctx, i18n.T(ctx, "Reject selected"), "r", "selected"),
+		ShownRejects: rejectsOf(ctx, i18n.T(ctx, "Reject…"), "R", "shown"),
 	}
 	p.May = d.Status == reviewcontrol.InReview && !p.Mine
 	if index < 0 {
@@ -186,9 +184,9 @@ func (c *Console) draftPage(r *http.Request, by reviewcontrol.Reviewer, id revie
 		}
 	}
 	if p.Bars.Delivers {
-		p.Deliveries = []web.Option{{Value: "", Text: "Any delivery"}}
+		p.Deliveries = []web.Option{{Value: "", Text: i18n.T(ctx, "Any delivery")}}
 		for _, at := range deliveryStates {
-			p.Deliveries = append(p.Deliveries, web.Option{Value: string(at), Text: state(at).Text})
+			p.Deliveries = append(p.Deliveries, web.Option{Value: string(at), Text: stateText(ctx, at)})
 		}
 	}
 	return p, nil
@@ -201,7 +199,7 @@ func (c *Console) reviewed(ctx context.Context, by reviewcontrol.Reviewer, d rev
 	if err != nil {
 		return err
 	}
-	if p.List = variantsOf(d, variants, 0); p.List != nil {
+	if p.List = variantsOf(ctx, d, variants, 0); p.List != nil {
 		p.List.Key = "v"
 	}
 	if p.Filters, p.Flags, p.Variants, err = c.filters(ctx, d, q, variants); err != nil {
@@ -213,7 +211,7 @@ func (c *Console) reviewed(ctx context.Context, by reviewcontrol.Reviewer, d rev
 	if len(p.Flags) > 0 || q.FlaggedFirst {
 		link := q
 		link.FlaggedFirst, link.After = !q.FlaggedFirst, -1
-		p.Order = &web.Choice{Text: "Flagged first", Href: link.page(d.ID), Active: q.FlaggedFirst, Count: -1}
+		p.Order = &web.Choice{Text: i18n.T(ctx, "Flagged first"), Href: link.page(d.ID), Active: q.FlaggedFirst, Count: -1}
 	}
 	p.Undo, err = c.undoable(ctx, by, d)
 	return err
@@ -240,30 +238,34 @@ func (c *Console) inspection(w http.ResponseWriter, r *http.Request, by reviewco
 }
 
 // keys are those of the page.
-func (p draftPage) keys() []web.Key {
-	keys := []web.Key{{Press: "j", Does: "Next"}, {Press: "k", Does: "Previous"}, {Press: "N", Does: "Next page of the list"}}
+func (p draftPage) keys(ctx context.Context) []web.Key {
+	keys := []web.Key{{Press: "j", Does: i18n.T(ctx, "Next")}, {Press: "k", Does: i18n.T(ctx, "Previous")},
+		{Press: "N", Does: i18n.T(ctx, "Next page of the list")}}
 	if p.List != nil {
-		keys = append(keys, web.Key{Press: "v", Does: "List the variants"})
+		keys = append(keys, web.Key{Press: "v", Does: i18n.T(ctx, "List the variants")})
 	}
-	keys = append(keys, web.Key{Press: "w", Does: "The preview as on a desk"}, web.Key{Press: "p", Does: "As on a phone"},
-		web.Key{Press: "d", Does: "As in the dark"})
+	keys = append(keys, web.Key{Press: "w", Does: i18n.T(ctx, "The preview as on a desk")},
+		web.Key{Press: "p", Does: i18n.T(ctx, "As on a phone")},
+		web.Key{Press: "d", Does: i18n.T(ctx, "As in the dark")})
 	if p.Card != nil && p.Card.Marks() != "" {
-		keys = append(keys, web.Key{Press: "m", Does: "Mark what is particular to the mail; it is not read by that"})
+		keys = append(keys, web.Key{Press: "m", Does: i18n.T(ctx, "Mark what is particular to the mail; it is not read by that")})
 	}
 	if p.May {
-		keys = append(keys, web.Key{Press: "n", Does: "Next undecided"}, web.Key{Press: "s", Does: "Later: the same, and the mail is marked"},
-			web.Key{Press: "f", Does: "Next undecided with a flag"},
-			web.Key{Press: "a", Does: "Approve the mail"}, web.Key{Press: "r", Does: "Reject the mail, or those that are selected"},
-			web.Key{Press: "R", Does: "Reject those that you have read"},
-			web.Key{Press: "0–6", Does: "The reason, where several are rejected"},
-			web.Key{Press: "e", Does: "Write a note; Ctrl+Enter rejects with it"},
-			web.Key{Press: "x", Does: "Select the mail; in the list Space, and Shift with an arrow or a click for a range"})
+		keys = append(keys, web.Key{Press: "n", Does: i18n.T(ctx, "Next undecided")},
+			web.Key{Press: "s", Does: i18n.T(ctx, "Later: the same, and the mail is marked")},
+			web.Key{Press: "f", Does: i18n.T(ctx, "Next undecided with a flag")},
+			web.Key{Press: "a", Does: i18n.T(ctx, "Approve the mail")},
+			web.Key{Press: "r", Does: i18n.T(ctx, "Reject the mail, or those that are selected")},
+			web.Key{Press: "R", Does: i18n.T(ctx, "Reject those that you have read")},
+			web.Key{Press: "0–6", Does: i18n.T(ctx, "The reason, where several are rejected")},
+			web.Key{Press: "e", Does: i18n.T(ctx, "Write a note; Ctrl+Enter rejects with it")},
+			web.Key{Press: "x", Does: i18n.T(ctx, "Select the mail; in the list Space, and Shift with an arrow or a click for a range")})
 	}
 	if p.May || p.Undo != nil {
-		keys = append(keys, web.Key{Press: "u", Does: "Undo what was decided last"})
+		keys = append(keys, web.Key{Press: "u", Does: i18n.T(ctx, "Undo what was decided last")})
 	}
 	if p.Cancels {
-		keys = append(keys, web.Key{Press: "c", Does: "Cancel the draft, after a question"})
+		keys = append(keys, web.Key{Press: "c", Does: i18n.T(ctx, "Cancel the draft, after a question")})
 	}
 	return keys
 }
@@ -303,7 +305,7 @@ func (c *Console) list(ctx context.Context, r *http.Request, d reviewcontrol.Dra
 	p.Query = q
 	opened := openedBy(r, d.ID)
 	for i, t := range targets {
-		x := row{Target: t.Target, Flags: flaggedOf(t.Flags), Href: q.at(d.ID, t.Index), Current: t.Index == index}
+		x := row{Target: t.Target, Flags: flaggedOf(ctx, t.Flags), Href: q.at(d.ID, t.Index), Current: t.Index == index}
 		if p.May && t.Decision.Choice == reviewcontrol.Pending {
 			x.Pick = shownText(t.Target, t.Inspection.Hash)
 			if !t.Flags.Alone() && opened.has(t.Index, t.Inspection.Hash) {
@@ -321,7 +323,7 @@ func (c *Console) list(ctx context.Context, r *http.Request, d reviewcontrol.Dra
 	if f.After >= 0 {
 		back := q
 		back.After = -1
-		p.Pager.Back = web.Link{Text: "First page", Href: back.at(d.ID, 0)}
+		p.Pager.Back = web.Link{Text: i18n.T(ctx, "First page"), Href: back.at(d.ID, 0)}
 		if q.Filtered() || q.FlaggedFirst {
 			p.Pager.Back.Href = back.page(d.ID)
 		}
@@ -334,7 +336,7 @@ func (c *Console) list(ctx context.Context, r *http.Request, d reviewcontrol.Dra
 			return err
 		}
 		if following >= 0 {
-			p.Pager.Next = web.Link{Text: "Next page", Href: onward.at(d.ID, following)}
+			p.Pager.Next = web.Link{Text: i18n.T(ctx, "Next page"), Href: onward.at(d.ID, following)}
 			if n := len(p.Rows); n > 0 && p.Rows[n-1].Current {
 				p.Next = p.Pager.Next.Href
 			}
@@ -349,10 +351,7 @@ func (c *Console) show(ctx context.Context, d reviewcontrol.Draft, index int, re
 	if err != nil {
 		return err
 	}
-	x := newCard(d, t, p.Query, p.May)
-	if refused.Index == index {
-		x.Refusal = refused
-	}
+	x := newCard(ctx, d, t, p.Query, p.May, refused)
 	x.Place, x.Of = index+1, d.TargetCount
 	if x.Listed = d.Review != nil && (p.Query.Filtered() || p.Query.FlaggedFirst); x.Listed {
 		if x.Place, err = c.service.Place(ctx, d.ID, p.Query.filter(), index); err != nil {
@@ -396,7 +395,7 @@ func (c *Console) waiting(ctx context.Context, by reviewcontrol.Reviewer, but re
 	if err != nil || !found {
 		return nil, err
 	}
-	return &web.Link{Text: "Next draft in review", Href: "/drafts/" + d.String()}, nil
+	return &web.Link{Text: i18n.T(ctx, "Next draft in review"), Href: "/drafts/" + d.String()}, nil
 }
 
 // filters are those by decision, flag and variant, with how many targets each leaves beside what else is
@@ -417,9 +416,9 @@ func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQu
 		choice reviewcontrol.Choice
 		count  int
 	}{
-		{"All", "", all}, {"To decide", reviewcontrol.Pending, tally.Choices[reviewcontrol.Pending]},
-		{"Approved", reviewcontrol.Approve, tally.Choices[reviewcontrol.Approve]},
-		{"Rejected", reviewcontrol.Reject, tally.Choices[reviewcontrol.Reject]},
+		{i18n.T(ctx, "All"), "", all}, {i18n.T(ctx, "To decide"), reviewcontrol.Pending, tally.Choices[reviewcontrol.Pending]},
+		{i18n.T(ctx, "Approved"), reviewcontrol.Approve, tally.Choices[reviewcontrol.Approve]},
+		{i18n.T(ctx, "Rejected"), reviewcontrol.Reject, tally.Choices[reviewcontrol.Reject]},
 	} {
 		link := q
 		link.Choice = f.choice
@@ -433,7 +432,9 @@ func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQu
 		if link.Flag = f; q.Flag == f { // whoever chooses it again takes it away
 			link.Flag = 0
 		}
-		flags = append(flags, web.Choice{Text: flagBadges[f].Text, Href: link.page(d.ID), Active: q.Flag == f, Count: tally.Flags[f]})
+		flags = append(flags, web.Choice{
+			Text: i18n.From(ctx).Text(flagBadges[f].Text), Href: link.page(d.ID), Active: q.Flag == f, Count: tally.Flags[f],
+		})
 	}
 	if len(list) < 2 && q.Variant == 0 {
 		return choices, flags, nil, nil
@@ -444,7 +445,7 @@ func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQu
 			link.Variant = 0
 		}
 		variants = append(variants, web.Choice{
-			Text: fmt.Sprintf("Variant %d", v.Number), Href: link.page(d.ID), Active: q.Variant == v.Number, Count: v.Targets,
+			Text: i18n.T(ctx, "Variant %d", v.Number), Href: link.page(d.ID), Active: q.Variant == v.Number, Count: v.Targets,
 		})
 	}
 	return choices, flags, variants, nil
@@ -466,6 +467,6 @@ func (c *Console) progress(w http.ResponseWriter, r *http.Request, by reviewcont
 	if err != nil {
 		return err
 	}
-	p := draftPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Mine: d.Maker.Is(by), Undo: undoes}
+	p := draftPage{Draft: d, Bars: barsOf(r.Context(), d.Status, d.Counts), Mine: d.Maker.Is(by), Undo: undoes}
 	return c.site.RenderPart(w, r, "draft", "progress", web.Page{Data: p})
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
@@ -30,7 +31,7 @@ func (c *Console) find(ctx context.Context, u web.User, text string) (found web.
 		}
 		hits := make([]web.Hit, len(mails))
 		for i, m := range mails {
-			hits[i] = mailHit(m)
+			hits[i] = mailHit(ctx, m)
 		}
 		found.Add(mostMails, hits...)
 	}
@@ -40,20 +41,21 @@ func (c *Console) find(ctx context.Context, u web.User, text string) (found web.
 	}
 	hits := make([]web.Hit, len(drafts))
 	for i, d := range drafts {
-		hits[i] = web.Hit{Kind: "Drafts", Title: d.Name, Note: fmt.Sprintf("Draft %s to %s · %s", d.ID, d.SegmentName, state(d.Status).Text),
-			At: &d.CreatedAt, Href: "/drafts/" + d.ID.String()}
+		hits[i] = web.Hit{Kind: i18n.T(ctx, "Drafts"), Title: d.Name,
+			Note: i18n.T(ctx, "Draft %s to %s · %s", d.ID, d.SegmentName, stateText(ctx, d.Status)),
+			At:   &d.CreatedAt, Href: "/drafts/" + d.ID.String()}
 	}
 	found.Add(mostDrafts, hits...)
 	return found, nil
 }
 
 // mailHit is a mail as a line of the search: where it stands, and since when.
-func mailHit(m reviewcontrol.AddressedMail) web.Hit {
-	text, at := state(m.Decision.Choice).Text, m.Decision.At
+func mailHit(ctx context.Context, m reviewcontrol.AddressedMail) web.Hit {
+	text, at := stateText(ctx, m.Decision.Choice), m.Decision.At
 	if m.Delivery.State != reviewcontrol.NotDue {
-		text, at = state(m.Delivery.State).Text, cmp.Or(m.Delivery.At, at)
+		text, at = stateText(ctx, m.Delivery.State), cmp.Or(m.Delivery.At, at)
 	}
-	return web.Hit{Kind: "Mails", Title: m.ToEmail, At: at,
-		Note: fmt.Sprintf("%s · draft %s, mail %d · %s", m.ToName, m.Draft, m.Index+1, text),
+	return web.Hit{Kind: i18n.T(ctx, "Mails"), Title: m.ToEmail, At: at,
+		Note: i18n.T(ctx, "%s · draft %s, mail %d · %s", m.ToName, m.Draft, m.Index+1, text),
 		Href: fmt.Sprintf("/drafts/%s/targets/%d", m.Draft, m.Index)}
 }

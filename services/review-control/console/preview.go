@@ -10,6 +10,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/body"
 	"hub.internal/services/review-control/mailer"
@@ -49,7 +50,8 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontro
 	status := http.StatusOK
 	if of := r.URL.Query().Get("of"); of != "" && of != hash {
 		status = http.StatusConflict
-		content = body.Document("<p><strong>This mail has changed since the page was opened. Reload the page.</strong></p>")
+		content = body.Document("<p><strong>" + i18n.T(r.Context(), "This mail has changed since the page was opened. Reload the page.") +
+			"</strong></p>")
 	} else if r.URL.Query().Has("marks") { // a second look: it is not what leaves, and nobody has been shown that
 		d, err := c.service.Draft(r.Context(), id)
 		if err != nil {
@@ -138,13 +140,13 @@ func (c *Console) test(w http.ResponseWriter, r *http.Request, by reviewcontrol.
 	var sent *mailer.SendError
 	switch {
 	case errors.As(err, &sent) && sent.Verdict == mailer.Perhaps:
-		web.Wrong(w, r, "It may have been sent to you. "+sent.Reason)
+		web.Wrong(w, r, i18n.T(r.Context(), "It may have been sent to you. %s", sent.Reason))
 	case errors.As(err, &sent):
-		web.Wrong(w, r, "It was not sent to you. "+sent.Reason)
+		web.Wrong(w, r, i18n.T(r.Context(), "It was not sent to you. %s", sent.Reason))
 	case fault.Is(err, fault.RateLimit):
 		web.Wrong(w, r, sentence(err))
 	default:
-		return answer(w, r, here, "Sent to "+by.Email+", as a test.", err)
+		return answer(w, r, here, i18n.T(r.Context(), "Sent to %s, as a test.", by.Email), err)
 	}
 	return web.Go(w, r, here)
 }

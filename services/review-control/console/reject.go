@@ -1,12 +1,13 @@
 package console
 
 import (
-	"fmt"
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
 
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
@@ -14,17 +15,16 @@ import (
 type rejects struct {
 	// Text names the mails, Key opens it.
 	Text, Key string
-	// ID keeps the fields of several on one page apart.
-	ID string
+	// Reasons are those to choose from, by the keys 0 to 6.
+	Reasons []web.Option
+	// Note is what agents are told beside the reason.
+	Note web.Field
 }
 
-// Reasons are those to choose from, by the keys 0 to 6.
-func (rejects) Reasons() []web.Option { return reasons() }
-
-// Note is what agents are told beside the reason.
-func (r rejects) Note() web.Field {
-	return web.Field{ID: "note-" + r.ID, Name: "note", Label: "Note", MaxLength: reviewcontrol.MaxNote, Autocomplete: "off",
-		Placeholder: "Agents read it"}
+// rejectsOf asks for a reason; id keeps the fields of several on one page apart.
+func rejectsOf(ctx context.Context, text, key, id string) rejects {
+	return rejects{text, key, reasons(ctx), web.Field{ID: "note-" + id, Name: "note", Label: i18n.T(ctx, "Note"),
+		MaxLength: reviewcontrol.MaxNote, Autocomplete: "off", Placeholder: i18n.T(ctx, "Agents read it")}}
 }
 
 // reject rejects mails together: those that a form names, or with the field `all`, which says how many the page has shown, all
@@ -46,7 +46,7 @@ func (c *Console) reject(w http.ResponseWriter, r *http.Request, by reviewcontro
 	case found > 0:
 		out, err = c.service.RejectFound(r.Context(), by, id, q.filter(), found, j)
 	case len(shown) == 0:
-		web.Wrong(w, r, "Nothing was rejected: no mail was chosen.")
+		web.Wrong(w, r, i18n.T(r.Context(), "Nothing was rejected: no mail was chosen."))
 		return web.Go(w, r, here)
 	default:
 		out, err = c.service.RejectShown(r.Context(), by, id, shown, j)
@@ -56,23 +56,21 @@ func (c *Console) reject(w http.ResponseWriter, r *http.Request, by reviewcontro
 			return err
 		}
 	}
-	return answer(w, r, here, rejected(out), err)
+	return answer(w, r, here, rejected(r.Context(), out), err)
 }
 
 // rejected says what became of mails that were rejected together.
-func rejected(out reviewcontrol.Rejection) string {
-	var text string
-	switch {
-	case out.Rejected > 0 && out.Review.Status != reviewcontrol.InReview:
-		text = web.Plural(out.Rejected, "mail is rejected. ", "mails are rejected. ") + ended(out.Review)
-	case out.Rejected > 0:
-		text = web.Plural(out.Rejected, "mail is rejected.", "mails are rejected.")
-	default:
-		text = "Nothing was rejected."
+func rejected(ctx context.Context, out reviewcontrol.Rejection) string {
+	text := i18n.T(ctx, "Nothing was rejected.")
+	if out.Rejected > 0 {
+		text = web.PluralIn(ctx, out.Rejected, "mail is rejected.", "mails are rejected.")
+		if out.Review.Status != reviewcontrol.InReview {
+			text += " " + ended(ctx, out.Review)
+		}
 	}
 	if out.Left > 0 {
-		text += fmt.Sprintf(" %s, and left as %s.", web.Plural(out.Left, "was decided on in the meantime", "were decided on in the meantime"),
-			map[bool]string{true: "it is", false: "they are"}[out.Left == 1])
+		text += " " + web.PluralIn(ctx, out.Left, "was decided on in the meantime, and left as it is.",
+			"were decided on in the meantime, and left as they are.")
 	}
 	return text
 }

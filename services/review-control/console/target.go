@@ -2,12 +2,14 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/console/evidence"
 )
@@ -45,6 +47,10 @@ type card struct {
 	// Own are the placeholders of the templates that make the mail with its own values, Why is what the agent says of its reason.
 	Own []valueCell
 	Why []evidence.Member
+	// FlagList is what of the mail a reviewer should look at.
+	FlagList []flagged
+	// ReasonField is why the mail is rejected, for whoever learns from it; NoteField is where the reviewer says why.
+	ReasonField, NoteField web.Field
 	// Mailbox is where the mail can be sent to as a test: the reader's own.
 	Mailbox string
 }
@@ -94,28 +100,8 @@ func (c card) OnBehalf() bool {
 	return !strings.EqualFold(c.Rendering.From.Email, c.Rendering.Sender.Email)
 }
 
-// FlagList is what of the mail a reviewer should look at.
-func (c card) FlagList() []flagged { return flaggedOf(c.Flags) }
-
-// ReasonField is why the mail is rejected, for whoever learns from it.
-func (c card) ReasonField() web.Field {
-	return web.Field{
-		ID: fmt.Sprintf("reason-%d", c.Index), Name: "reason", Label: "Reason to reject", Type: "select",
-		Options: reasons(), Value: string(cmp.Or(c.Refusal.Reason, c.Decision.Reason)),
-	}
-}
-
-// ReasonText is why the mail was rejected; empty without a reason.
+// ReasonText is why the mail was rejected, in English; empty without a reason.
 func (c card) ReasonText() string { return reasonText(c.Decision.Reason) }
-
-// NoteField is where the reviewer says why.
-func (c card) NoteField() web.Field {
-	return web.Field{
-		ID: fmt.Sprintf("note-%d", c.Index), Name: "note", Label: "Note", Type: "textarea", Rows: 2, MaxLength: reviewcontrol.MaxNote,
-		Hint:  "Agents read the note of a rejection.",
-		Value: c.Refusal.Note, Error: c.Refusal.NoteProblem,
-	}
-}
 
 // Marks is the address of the preview with its own values marked; empty where no template makes the mail.
 func (c card) Marks() string {
@@ -134,9 +120,22 @@ const preheader = 120
 // whyNames are the names under which agents give the reason for a mail in its context.
 var whyNames = []string{"why", "reason", "rationale"}
 
-// newCard is the card of a target. Evidence that is too large is cut, and the target is decided on by itself then.
-func newCard(d reviewcontrol.Draft, t reviewcontrol.TargetView, q targetQuery, may bool) card {
-	x := card{TargetView: t, Draft: d.ID, Query: q.Encode(), Queued: d.Review != nil, May: may}
+// newCard is the card of a target, with what was refused of it. Evidence that is too large is cut, and the target is decided on by
+// itself then.
+func newCard(ctx context.Context, d reviewcontrol.Draft, t reviewcontrol.TargetView, q targetQuery, may bool, refused refusal) card {
+	x := card{TargetView: t, Draft: d.ID, Query: q.Encode(), Queued: d.Review != nil, May: may, FlagList: flaggedOf(ctx, t.Flags)}
+	if refused.Index == t.Index {
+		x.Refusal = refused
+	}
+	x.ReasonField = web.Field{
+		ID: fmt.Sprintf("reason-%d", x.Index), Name: "reason", Label: i18n.T(ctx, "Reason to reject"), Type: "select",
+		Options: reasons(ctx), Value: string(cmp.Or(x.Refusal.Reason, x.Decision.Reason)),
+	}
+	x.NoteField = web.Field{
+		ID: fmt.Sprintf("note-%d", x.Index), Name: "note", Label: i18n.T(ctx, "Note"), Type: "textarea", Rows: 2,
+		MaxLength: reviewcontrol.MaxNote, Hint: i18n.T(ctx, "Agents read the note of a rejection."),
+		Value: x.Refusal.Note, Error: x.Refusal.NoteProblem,
+	}
 	var cutContext, cutSnapshot bool
 	x.Context, cutContext = evidence.Read(t.Mail.Context, maxValues)
 	x.Snapshot, cutSnapshot = evidence.Read(t.Mail.Snapshot, maxValues)

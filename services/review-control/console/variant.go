@@ -14,6 +14,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/triage"
 )
@@ -44,27 +45,26 @@ type variantLink struct {
 }
 
 // variantsOf lists the variants of a draft, nil where none is known.
-func variantsOf(d reviewcontrol.Draft, list []reviewcontrol.Variant, current int) *variantList {
+func variantsOf(ctx context.Context, d reviewcontrol.Draft, list []reviewcontrol.Variant, current int) *variantList {
 	if len(list) == 0 {
 		return nil
 	}
-	v := variantList{Text: web.Plural(len(list), "variant", "variants"), Alone: d.Review.Inspected}
+	v := variantList{Text: web.PluralIn(ctx, len(list), "variant", "variants"), Alone: d.Review.Inspected}
 	for i, x := range list {
 		v.Alone -= x.Targets
 		if i >= variantsListed && x.Number != current {
 			v.More++
 			continue
 		}
-		says := web.Plural(x.Targets, "mail", "mails")
+		says := web.PluralIn(ctx, x.Targets, "mail", "mails")
 		switch {
 		case x.Pending == 0:
-			says += ", decided"
+			says = i18n.T(ctx, "%s, decided", says)
 		case d.Status == reviewcontrol.InReview:
-			says += ", " + web.Number(x.Pending) + " to decide"
+			says = i18n.T(ctx, "%s, %s to decide", says, web.Number(x.Pending))
 		}
-		v.Links = append(v.Links, variantLink{
-			web.Link{Text: fmt.Sprintf("Variant %d", x.Number), Href: variantAt(d.ID, x.Number, anywhere)}, x.Subject, says, x.Number == current,
-		})
+		to := web.Link{Text: i18n.T(ctx, "Variant %d", x.Number), Href: variantAt(d.ID, x.Number, anywhere)}
+		v.Links = append(v.Links, variantLink{to, x.Subject, says, x.Number == current})
 	}
 	v.Alone = max(0, v.Alone)
 	v.AloneHref = targetQuery{Variant: reviewcontrol.NoVariant, After: -1}.page(d.ID)
@@ -105,6 +105,10 @@ type variantPage struct {
 	// Together is how many Approve takes, Own how many undecided ones it leaves, and OwnHref leads to the first of those.
 	Together, Own int
 	OwnHref       string
+	// Rejects asks why all undecided mails of the variant are rejected.
+	Rejects rejects
+	// Ends tells what Approve brings where it ends the review.
+	Ends string
 	// Onward leads to the next variant with something to decide.
 	Onward *web.Link
 }
@@ -170,14 +174,14 @@ func startOf(parts []triage.Part, most int) (start []triage.Part) {
 
 // signTexts has the words for each sign of a value.
 var signTexts = map[triage.Sign]string{
-	triage.PromptLikeValue:  "Prompt-like",
-	triage.LinkValue:        "Link",
-	triage.MarkupValue:      "Markup, as text",
-	triage.InvisibleValue:   "Unseen characters",
-	triage.RightToLeftValue: "Right to left",
-	triage.LinesValue:       "Several lines",
-	triage.LongValue:        "Long",
-	triage.EmptyValue:       "Empty",
+	triage.PromptLikeValue:  i18n.N("Prompt-like"),
+	triage.LinkValue:        i18n.N("Link"),
+	triage.MarkupValue:      i18n.N("Markup, as text"),
+	triage.InvisibleValue:   i18n.N("Unseen characters"),
+	triage.RightToLeftValue: i18n.N("Right to left"),
+	triage.LinesValue:       i18n.N("Several lines"),
+	triage.LongValue:        i18n.N("Long"),
+	triage.EmptyValue:       i18n.N("Empty"),
 }
 
 // variantNumber is the number of a variant in the address of a page.
@@ -217,7 +221,7 @@ func (c *Console) variant(w http.ResponseWriter, r *http.Request, by reviewcontr
 		}
 		after = max(left, 0) - 1
 	}
-	p := variantPage{Draft: d, Bars: barsOf(d.Status, d.Counts), Mine: d.Maker.Is(by), After: after, Last: after}
+	p := variantPage{Draft: d, Bars: barsOf(ctx, d.Status, d.Counts), Mine: d.Maker.Is(by), After: after, Last: after}
 	p.May = d.Status == reviewcontrol.InReview && !p.Mine
 	if p.Page, err = c.service.Variant(ctx, d, number, after); err != nil {
 		return err
@@ -227,59 +231,52 @@ func (c *Console) variant(w http.ResponseWriter, r *http.Request, by reviewcontr
 	if err != nil {
 		return err
 	}
-	p.List = variantsOf(d, list, number)
+	p.List = variantsOf(ctx, d, list, number)
 	if next := nextVariant(list, number); next != nil && p.May {
-		p.Onward = &web.Link{Text: fmt.Sprintf("Variant %d", next.Number), Href: variantAt(id, next.Number, anywhere)}
+		p.Onward = &web.Link{Text: i18n.T(ctx, "Variant %d", next.Number), Href: variantAt(id, next.Number, anywhere)}
 	}
 	if p.Undo, err = c.undoable(ctx, by, d); err != nil {
 		return err
 	}
 	p.Presence.ID = id
-	p.fill()
+	p.fill(ctx)
 	return c.site.Render(w, r, "variant", web.Page{
-		Title: fmt.Sprintf("Variant %d", number),
-		Lead: web.Plural(p.Variant.Targets, "mail", "mails") + " that differ in " +
-			web.Plural(len(p.Variant.Placeholders), "placeholder", "placeholders") + " alone",
-		Crumbs: []web.Link{{Text: "Drafts", Href: "/drafts"}, {Text: d.Name, Href: "/drafts/" + id.String()}},
-		Data:   p, Keys: p.keys(), Wide: true,
+		Title: i18n.T(ctx, "Variant %d", number),
+		Lead: i18n.T(ctx, "%s that differ in %s alone", web.PluralIn(ctx, p.Variant.Targets, "mail", "mails"),
+			web.PluralIn(ctx, len(p.Variant.Placeholders), "placeholder", "placeholders")),
+		Crumbs: []web.Link{{Text: i18n.T(ctx, "Drafts"), Href: "/drafts"}, {Text: d.Name, Href: "/drafts/" + id.String()}},
+		Data:   p, Keys: p.keys(ctx), Wide: true,
 	})
 }
 
-// Rejects asks why all undecided mails of the variant are rejected.
-func (p variantPage) Rejects() rejects {
-	text := "Reject all " + web.Number(p.Variant.Pending)
-	if p.Variant.Pending == 1 {
-		text = "Reject the one left"
-	}
-	return rejects{Text: text, Key: "r", ID: "variant"}
-}
-
 // keys are those of the page.
-func (p variantPage) keys() []web.Key {
-	keys := []web.Key{{Press: "j", Does: "Next row"}, {Press: "k", Does: "Previous row"}, {Press: "n", Does: "Next page of the variant"}}
+func (p variantPage) keys(ctx context.Context) []web.Key {
+	keys := []web.Key{{Press: "j", Does: i18n.T(ctx, "Next row")}, {Press: "k", Does: i18n.T(ctx, "Previous row")},
+		{Press: "n", Does: i18n.T(ctx, "Next page of the variant")}}
 	if p.Onward != nil {
-		keys = append(keys, web.Key{Press: "v", Does: "Next variant with something to decide"})
+		keys = append(keys, web.Key{Press: "v", Does: i18n.T(ctx, "Next variant with something to decide")})
 	}
 	if p.May {
-		keys = append(keys, web.Key{Press: "a", Does: "Approve the rows, once all was in view; before that, what was not comes into view"},
-			web.Key{Press: "r", Does: "Reject all that are left of the variant; 0–6 is the reason"})
+		keys = append(keys,
+			web.Key{Press: "a", Does: i18n.T(ctx, "Approve the rows, once all was in view; before that, what was not comes into view")},
+			web.Key{Press: "r", Does: i18n.T(ctx, "Reject all that are left of the variant; 0–6 is the reason")})
 	}
 	if p.May || p.Undo != nil {
-		keys = append(keys, web.Key{Press: "u", Does: "Undo what was decided last"})
+		keys = append(keys, web.Key{Press: "u", Does: i18n.T(ctx, "Undo what was decided last")})
 	}
 	return keys
 }
 
 // fill makes the table of what was found.
-func (p *variantPage) fill() {
+func (p *variantPage) fill(ctx context.Context) {
 	q := targetQuery{Variant: p.Variant.Number, After: -1}
 	if p.Page.Mail != nil {
-		x := newCard(p.Draft, *p.Page.Mail, q, p.May)
+		x := newCard(ctx, p.Draft, *p.Page.Mail, q, p.May, noRefusal)
 		p.Mail = &x
 	}
 	differ := p.fold()
 	for _, x := range p.Page.Rows {
-		row := variantRow{VariantRow: x, Flags: flaggedOf(x.Flags), Href: q.at(p.Draft.ID, x.Index),
+		row := variantRow{VariantRow: x, Flags: flaggedOf(ctx, x.Flags), Href: q.at(p.Draft.ID, x.Index),
 			Name: cellOf("toName", x.ToName), Email: cellOf("toEmail", x.ToEmail)}
 		for _, i := range differ {
 			if x.Made {
@@ -300,12 +297,21 @@ func (p *variantPage) fill() {
 		p.Last = row.Index
 		p.Rows = append(p.Rows, row)
 	}
-	p.Pager = web.Pager{Label: "More of this variant", Key: "n"}
+	p.Pager = web.Pager{Label: i18n.T(ctx, "More of this variant"), Key: "n"}
 	if p.After >= 0 {
-		p.Pager.Back = web.Link{Text: "First page", Href: variantAt(p.Draft.ID, p.Variant.Number, -1)}
+		p.Pager.Back = web.Link{Text: i18n.T(ctx, "First page"), Href: variantAt(p.Draft.ID, p.Variant.Number, -1)}
 	}
 	if p.Page.Next >= 0 {
-		p.Pager.Next = web.Link{Text: "Next page", Href: variantAt(p.Draft.ID, p.Variant.Number, p.Page.Next)}
+		p.Pager.Next = web.Link{Text: i18n.T(ctx, "Next page"), Href: variantAt(p.Draft.ID, p.Variant.Number, p.Page.Next)}
+	}
+	all := i18n.T(ctx, "Reject all %s", web.Number(p.Variant.Pending))
+	if p.Variant.Pending == 1 {
+		all = i18n.T(ctx, "Reject the one left")
+	}
+	p.Rejects = rejectsOf(ctx, all, "r", "variant")
+	if p.Together > 0 && p.Together == p.Draft.Counts.Pending {
+		p.Ends = i18n.T(ctx, "It ends the review: %s will leave, %s will not.",
+			web.PluralIn(ctx, p.Draft.Counts.Approved+p.Together, "mail", "mails"), web.Number(p.Draft.Counts.Rejected))
 	}
 }
 
@@ -338,15 +344,6 @@ func (p *variantPage) fold() (differ []int) {
 
 // Key names what this window remembers of the variant.
 func (p variantPage) Key() string { return hex.EncodeToString(p.Variant.Digest) }
-
-// Ends tells what Approve brings where it ends the review.
-func (p variantPage) Ends() string {
-	if p.Together == 0 || p.Together != p.Draft.Counts.Pending {
-		return ""
-	}
-	return fmt.Sprintf("It ends the review: %s will leave, %s will not.",
-		web.Plural(p.Draft.Counts.Approved+p.Together, "mail", "mails"), web.Number(p.Draft.Counts.Rejected))
-}
 
 // nextVariant is the first behind a variant, or else from the begin, of which something can be approved together; nil when
 // there is none.
@@ -381,14 +378,14 @@ func (c *Console) approveVariant(w http.ResponseWriter, r *http.Request, by revi
 		unseen = unseen || !openedBy(r, id).has(mail.Index, mail.Hash)
 	}
 	if unseen {
-		web.Wrong(w, r, "Nothing was approved: look through the mail and the whole table first.")
+		web.Wrong(w, r, i18n.T(r.Context(), "Nothing was approved: look through the mail and the whole table first."))
 		return web.Go(w, r, here)
 	}
 	n, review, err := c.service.ApproveVariant(r.Context(), by, id, number, shown)
 	if err != nil {
 		return answer(w, r, here, "", err)
 	}
-	web.Done(w, r, together(n, review))
+	web.Done(w, r, together(r.Context(), n, review))
 	if review.Status != reviewcontrol.InReview {
 		return web.Go(w, r, "/drafts/"+id.String())
 	}
@@ -431,12 +428,12 @@ func shownIn(id reviewcontrol.ID, form url.Values) (shown []reviewcontrol.Shown,
 }
 
 // together says what became of mails that were approved at once.
-func together(n int, r reviewcontrol.Review) string {
+func together(ctx context.Context, n int, r reviewcontrol.Review) string {
 	switch {
 	case r.Status != reviewcontrol.InReview:
-		return ended(r)
+		return ended(ctx, r)
 	case n == 0:
-		return "Nothing changed: all of them were decided on already."
+		return i18n.T(ctx, "Nothing changed: all of them were decided on already.")
 	}
-	return web.Plural(n, "mail is approved.", "mails are approved.")
+	return web.PluralIn(ctx, n, "mail is approved.", "mails are approved.")
 }

@@ -29,7 +29,7 @@
       const marked = document.createElement("iframe");
       marked.className = "marked";
       marked.setAttribute("sandbox", "allow-same-origin");
-      marked.title = "The mail with its own values marked";
+      marked.title = say("The mail with its own values marked");
       marked.src = link.href;
       view.append(marked);
     });

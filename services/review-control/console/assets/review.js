@@ -19,18 +19,22 @@
     try { sessionStorage.setItem(key(), JSON.stringify(all)); } catch { /* it is remembered until the page is left */ }
   };
 
-  const plural = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+  const number = (n) => Number(n).toLocaleString("en");
+  const ends = (leave, not) => leave === 1
+    ? say("It ends the review: {1} mail will leave, {2} will not.", number(leave), number(not))
+    : say("It ends the review: {1} mails will leave, {2} will not.", number(leave), number(not));
+  const left = (flagged) => flagged === 1
+    ? say("{1} flagged: decide it on its own page.", number(flagged))
+    : say("{1} flagged: decide each on its own page.", number(flagged));
   const count = () => {
     if (!form()?.querySelector("[data-shown-count]")) return; // the mails are still being looked through
     const all = Object.values(shown());
     const n = Math.min(all.filter(Boolean).length, most);
     const flagged = all.filter((text) => !text).length;
     const { pending, approved, rejected } = form().dataset;
-    form().querySelector("[data-shown-count]").textContent = n > 0 ? n.toLocaleString("en") : "what";
-    document.querySelector("[data-shown-says]").textContent = n > 0 && n === Number(pending)
-      ? `It ends the review: ${plural(Number(approved) + n, "mail", "mails")} will leave, ${Number(rejected).toLocaleString("en")} will not.`
-      : flagged > 0 ? `${flagged.toLocaleString("en")} flagged: decide ${flagged === 1 ? "it on its own page" : "each on its own page"}.`
-        : "Flagged mails are decided one by one.";
+    form().querySelector("[data-shown-count]").textContent = n > 0 ? number(n) : say("what");
+    document.querySelector("[data-shown-says]").textContent = n > 0 && n === Number(pending) ? ends(Number(approved) + n, rejected)
+      : flagged > 0 ? left(flagged) : say("Flagged mails are decided one by one.");
   };
 
   let card; // the article that is watched: { article, group, preview }
@@ -98,7 +102,7 @@
     if (came) doubted.add(frame);
     says.className = "notice wrong early";
     says.setAttribute("role", "alert");
-    says.textContent = came ? "Is this the mail? Reload the page, or approve again." : "The mail has not come yet.";
+    says.textContent = came ? say("Is this the mail? Reload the page, or approve again.") : say("The mail has not come yet.");
     e.target.parentElement.querySelectorAll(".early").forEach((el) => el.remove());
     e.target.before(says);
   }, true);
@@ -171,7 +175,7 @@
   // How long it is until the mails leave.
   const tick = () => document.querySelectorAll("time[data-countdown]").forEach((t) => {
     const left = Math.ceil((Date.parse(t.dateTime) - Date.now()) / 1000);
-    t.textContent = left > 0 ? `in ${left} s` : "now";
+    t.textContent = left > 0 ? say("in {1} s", left) : say("now");
   });
   setInterval(tick, 500);
   document.addEventListener("DOMContentLoaded", tick);

@@ -22,7 +22,7 @@
   const show = () => {
     if (!form()) return;
     const n = Object.keys(read("selected")).length, all = form().elements.all;
-    form().querySelector("[data-selected]").textContent = n > 0 && !all.checked ? `${n.toLocaleString("en")} selected` : "";
+    form().querySelector("[data-selected]").textContent = n > 0 && !all.checked ? say("{1} selected", n.toLocaleString("en")) : "";
     form().toggleAttribute("data-any", n > 0 || all.checked);
     // With mails chosen, the key to reject is theirs.
     document.querySelector(".verdict button[value=rejected]")?.setAttribute("data-key", n > 0 || all.checked ? "" : "r");
@@ -98,7 +98,7 @@
       el.checked = all[indexOf(el.value)] === el.value;
     });
     links().forEach((row) => {
-      if (later[row.dataset.row] && !row.querySelector(".later")) row.querySelector(".mark").insertAdjacentHTML("beforeend", '<span class="later small">Later</span>');
+      if (later[row.dataset.row] && !row.querySelector(".later")) row.querySelector(".mark").insertAdjacentHTML("beforeend", `<span class="later small">${say("Later")}</span>`);
     });
     stop(document.querySelector(".rows a[aria-current]") ?? links()[0]);
     show();

@@ -21,12 +21,13 @@
   const rows = [...document.querySelectorAll(".same [data-see], tr[data-target]")];
   const says = form.querySelector("[data-left]");
   let mailSeen = known().mails.includes(page.dataset.variant);
-  const plural = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
   const isLeft = (row) => !row.hasAttribute("data-shown");
   const count = () => {
     const left = rows.filter(isLeft).length;
-    const parts = [mailSeen ? "" : "the mail", left > 0 ? plural(left, "row", "rows") : ""].filter(Boolean);
-    says.textContent = parts.length > 0 ? `Not in view yet: ${parts.join(" and ")}.` : "All of it was in view.";
+    const rest = left === 1 ? say("{1} row", left) : say("{1} rows", left.toLocaleString("en"));
+    const parts = [...mailSeen ? [] : [say("the mail")], ...left > 0 ? [rest] : []];
+    says.textContent = parts.length === 0 ? say("All of it was in view.")
+      : parts.length === 1 ? say("Not in view yet: {1}.", ...parts) : say("Not in view yet: {1} and {2}.", ...parts);
     form.toggleAttribute("data-ready", parts.length === 0);
   };
 

@@ -3,6 +3,7 @@
 package suppressions
 
 import (
+	"context"
 	"embed"
 	"errors"
 	"html/template"
@@ -16,11 +17,12 @@ import (
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/suppression"
 )
 
-//go:embed pages/*.html assets
+//go:embed pages/*.html pages/*.json assets
 var files embed.FS
 
 const (
@@ -73,13 +75,19 @@ func (c *Pages) Mount(mux *http.ServeMux) {
 func state(of string) web.Badge {
 	switch of {
 	case suppression.ImportWaiting:
-		return web.Badge{Text: "Waiting"}
+		return web.Badge{Text: i18n.N("Waiting")}
 	case suppression.ImportRunning:
-		return web.Badge{Kind: "info", Text: "Running"}
+		return web.Badge{Kind: "info", Text: i18n.N("Running")}
 	case suppression.ImportDone:
-		return web.Badge{Kind: "good", Text: "Done"}
+		return web.Badge{Kind: "good", Text: i18n.N("Done")}
 	}
-	return web.Badge{Text: "Unknown"}
+	return web.Badge{Text: i18n.N("Unknown")}
+}
+
+// What imports have against lines, as the page says it in its reader's language.
+var _ = []string{
+	i18n.N("there is no address"), i18n.N("this is no e-mail address"), i18n.N("the entry is too long"),
+	i18n.N("a quotation mark is not closed"), i18n.N("there is text behind a closing quotation mark"),
 }
 
 // suppressionsPage is the list with its two forms: one address, or a file of them.
@@ -94,33 +102,34 @@ type suppressionsPage struct {
 }
 
 // forms sets the page's fields; their values and errors come with the refusal of one.
-func (p *suppressionsPage) forms() {
+func (p *suppressionsPage) forms(ctx context.Context) {
 	p.Email = web.Field{
-		Name: "email", Label: "E-mail", Type: "email", Required: true, MaxLength: maxEmail, Autocomplete: "off", Placeholder: "name@example.com",
+		Name: "email", Label: i18n.T(ctx, "E-mail"), Type: "email", Required: true, MaxLength: maxEmail, Autocomplete: "off",
+		Placeholder: "name@example.com",
 	}
-	p.Reason = web.Field{Name: "reason", Label: "Reason", MaxLength: suppression.MaxReason, Autocomplete: "off"}
+	p.Reason = web.Field{Name: "reason", Label: i18n.T(ctx, "Reason"), MaxLength: suppression.MaxReason, Autocomplete: "off"}
 	p.File = web.Field{
-		Name: "file", Label: "CSV file", Type: "file", Required: true, Accept: ".csv,.txt,text/csv,text/plain",
-		Hint: "Up to " + web.Size(suppression.MaxImport) + ". One address a line, or columns named email and reason.",
+		Name: "file", Label: i18n.T(ctx, "CSV file"), Type: "file", Required: true, Accept: ".csv,.txt,text/csv,text/plain",
+		Hint: i18n.T(ctx, "Up to %s. One address a line, or columns named email and reason.", web.Size(suppression.MaxImport)),
 	}
 	p.DefaultReason = web.Field{
-		Name: "default_reason", Label: "Reason for lines without one", MaxLength: suppression.MaxReason, Autocomplete: "off",
+		Name: "default_reason", Label: i18n.T(ctx, "Reason for lines without one"), MaxLength: suppression.MaxReason, Autocomplete: "off",
 	}
 }
 
 // suppressions shows the list.
 func (c *Pages) suppressions(w http.ResponseWriter, r *http.Request) error {
 	var p suppressionsPage
-	p.forms()
+	p.forms(r.Context())
 	return c.renderSuppressions(w, r, 0, p)
 }
 
 // renderSuppressions shows the list with the forms as they were filled in, and the newest imports.
 func (c *Pages) renderSuppressions(w http.ResponseWriter, r *http.Request, status int, p suppressionsPage) error {
-	q := r.URL.Query()
+	ctx, q := r.Context(), r.URL.Query()
 	p.Search = text.Head(text.Storable(strings.TrimSpace(q.Get("q"))), maxEmail)
 	after := text.Head(text.Storable(q.Get("after")), 2*maxEmail)
-	list, next, err := c.suppressed.Entries(r.Context(), p.Search, after, web.RowsOnPage)
+	list, next, err := c.suppressed.Entries(ctx, p.Search, after, web.RowsOnPage)
 	if err != nil {
 		return err
 	}
@@ -134,23 +143,25 @@ func (c *Pages) renderSuppressions(w http.ResponseWriter, r *http.Request, statu
 		}
 		return strings.TrimSuffix("/admin/suppressions?"+v.Encode(), "?")
 	}
-	p.List, p.Pager = list, web.Pager{Label: "More addresses", Key: "n"}
+	p.List, p.Pager = list, web.Pager{Label: i18n.T(ctx, "More addresses"), Key: "n"}
 	if after != "" {
-		p.Pager.Back = web.Link{Text: "First page", Href: address("")}
+		p.Pager.Back = web.Link{Text: i18n.T(ctx, "First page"), Href: address("")}
 	}
 	if next != "" {
-		p.Pager.Next = web.Link{Text: "Next page", Href: address(next)}
+		p.Pager.Next = web.Link{Text: i18n.T(ctx, "Next page"), Href: address(next)}
 	}
-	imports, err := c.suppressed.Imports(r.Context(), importsOnPage)
+	imports, err := c.suppressed.Imports(ctx, importsOnPage)
 	if err != nil {
 		return err
 	}
 	for _, in := range imports {
-		p.Imports = append(p.Imports, rowOf(in))
+		p.Imports = append(p.Imports, rowOf(ctx, in))
 	}
 	return c.site.Render(w, r, "suppressions", web.Page{
-		Title: "Suppression list", Lead: "No mail goes to these addresses, whoever approves it.", Status: status, Data: p,
-		Keys: []web.Key{{Press: "j", Does: "Next address"}, {Press: "k", Does: "Address before"}, {Press: "n", Does: "Next page"}},
+		Title: i18n.T(ctx, "Suppression list"), Lead: i18n.T(ctx, "No mail goes to these addresses, whoever approves it."),
+		Status: status, Data: p,
+		Keys: []web.Key{{Press: "j", Does: i18n.T(ctx, "Next address")}, {Press: "k", Does: i18n.T(ctx, "Address before")},
+			{Press: "n", Does: i18n.T(ctx, "Next page")}},
 	})
 }
 
@@ -158,7 +169,7 @@ func (c *Pages) renderSuppressions(w http.ResponseWriter, r *http.Request, statu
 func (c *Pages) suppress(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	email := strings.TrimSpace(form.Get("email"))
 	var p suppressionsPage
-	p.forms()
+	p.forms(r.Context())
 	p.Email.Value, p.Reason.Value = form.Get("email"), form.Get("reason")
 	added, err := c.suppressed.Add(r.Context(), emailOf(r), email, p.Reason.Value)
 	if rest, marked := web.Mark(err, &p.Email, &p.Reason); marked {
@@ -169,23 +180,23 @@ func (c *Pages) suppress(w http.ResponseWriter, r *http.Request, form url.Values
 		return err
 	}
 	if added {
-		web.Done(w, r, email+" is on the list now.")
+		web.Done(w, r, i18n.T(r.Context(), "%s is on the list now.", email))
 	} else {
-		web.Done(w, r, email+" was on the list already; nothing changed.")
+		web.Done(w, r, i18n.T(r.Context(), "%s was on the list already; nothing changed.", email))
 	}
 	return web.Go(w, r, "/admin/suppressions")
 }
 
 // removal is the page on which an administrator says why an address leaves the list.
 func (c *Pages) removal(w http.ResponseWriter, r *http.Request) error {
-	return c.renderRemoval(w, r, 0, r.URL.Query().Get("email"), removalReason())
+	return c.renderRemoval(w, r, 0, r.URL.Query().Get("email"), removalReason(r.Context()))
 }
 
 // removalReason asks why an address leaves the list; it is required, because mails go there again.
-func removalReason() web.Field {
+func removalReason(ctx context.Context) web.Field {
 	return web.Field{
-		Name: "reason", Label: "Reason", Type: "textarea", Rows: 3, Required: true, MaxLength: suppression.MaxReason, Autofocus: true,
-		Hint: "It is kept in the audit log.",
+		Name: "reason", Label: i18n.T(ctx, "Reason"), Type: "textarea", Rows: 3, Required: true,
+		MaxLength: suppression.MaxReason, Autofocus: true, Hint: i18n.T(ctx, "It is kept in the audit log."),
 	}
 }
 
@@ -195,22 +206,24 @@ func (c *Pages) renderRemoval(w http.ResponseWriter, r *http.Request, status int
 	if err != nil {
 		return err
 	}
+	ctx := r.Context()
 	ask := web.Confirmation{
-		Text:   "Once it is removed, approved mails go to this address again.",
-		Facts:  []web.Fact{{Label: "Address", Value: entry.Email}, {Label: "On the list since", At: entry.At}},
+		Text:   i18n.T(ctx, "Once it is removed, approved mails go to this address again."),
+		Facts:  []web.Fact{{Label: i18n.T(ctx, "Address"), Value: entry.Email}, {Label: i18n.T(ctx, "On the list since"), At: entry.At}},
 		Action: "/admin/suppressions/remove", Hidden: map[string]string{"email": entry.Email}, Fields: []web.Field{reason},
-		Button: "Remove", Keep: web.Link{Text: "Keep it", Href: "/admin/suppressions"},
+		Button: i18n.T(ctx, "Remove"), Keep: web.Link{Text: i18n.T(ctx, "Keep it"), Href: "/admin/suppressions"},
 	}
-	for _, f := range []web.Fact{{Label: "Added by", Value: entry.By}, {Label: "Why", Value: entry.Reason}} {
+	for _, f := range []web.Fact{{Label: i18n.T(ctx, "Added by"), Value: entry.By}, {Label: i18n.T(ctx, "Why"), Value: entry.Reason}} {
 		if f.Value != "" {
 			ask.Facts = append(ask.Facts, f)
 		}
 	}
 	if entry.Source == suppression.FromUnsubscribe {
-		ask.Warning = "This person unsubscribed. Remove the address only if they asked for mails again."
+		ask.Warning = i18n.T(ctx, "This person unsubscribed. Remove the address only if they asked for mails again.")
 	}
 	return c.site.Confirm(w, r, web.Page{
-		Title: "Remove from the suppression list", Crumbs: []web.Link{{Text: "Suppression list", Href: "/admin/suppressions"}}, Status: status,
+		Title: i18n.T(ctx, "Remove from the suppression list"), Status: status,
+		Crumbs: []web.Link{{Text: i18n.T(ctx, "Suppression list"), Href: "/admin/suppressions"}},
 	}, ask)
 }
 
@@ -239,7 +252,7 @@ func (c *Pages) entry(r *http.Request, email string) (suppression.Entry, error) 
 
 // unsuppress takes an address off the list.
 func (c *Pages) unsuppress(w http.ResponseWriter, r *http.Request, form url.Values) error {
-	email, reason := form.Get("email"), removalReason()
+	email, reason := form.Get("email"), removalReason(r.Context())
 	reason.Value = form.Get("reason")
 	err := c.suppressed.Remove(r.Context(), emailOf(r), email, reason.Value)
 	if rest, marked := web.Mark(err, &reason); marked {
@@ -254,7 +267,7 @@ func (c *Pages) unsuppress(w http.ResponseWriter, r *http.Request, form url.Valu
 	case err != nil:
 		return err
 	default:
-		web.Done(w, r, email+" is no longer on the list.")
+		web.Done(w, r, i18n.T(r.Context(), "%s is no longer on the list.", email))
 	}
 	return web.Go(w, r, "/admin/suppressions")
 }
@@ -274,9 +287,9 @@ type importRow struct {
 }
 
 // rowOf draws an import: added entries, those on the list before, and those that are no addresses.
-func rowOf(in suppression.Import) importRow {
+func rowOf(ctx context.Context, in suppression.Import) importRow {
 	bar := web.Bar{
-		Total: max(in.Lines, in.Done), Label: web.Number(in.Done) + " of " + web.Number(in.Lines) + " entries read",
+		Total: max(in.Lines, in.Done), Label: i18n.T(ctx, "%s of %s entries read", web.Number(in.Done), web.Number(in.Lines)),
 		Parts: []web.Part{{Kind: "good", Count: in.Added}, {Kind: "info", Count: in.Known}, {Kind: "bad", Count: in.Bad}},
 	}
 	return importRow{in, bar, in.Status == suppression.ImportWaiting || in.Status == suppression.ImportRunning}
@@ -285,18 +298,18 @@ func rowOf(in suppression.Import) importRow {
 // startImport keeps a file, which a job reads then; its page shows how far that is.
 func (c *Pages) startImport(w http.ResponseWriter, r *http.Request) error {
 	var p suppressionsPage
-	p.forms()
+	p.forms(r.Context())
 	file, form, err := web.Upload(r, "file")
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) || len(file.Data) > suppression.MaxImport {
-		p.File.Error = "The file is larger than " + web.Size(suppression.MaxImport) + ". Split it."
+		p.File.Error = i18n.T(r.Context(), "The file is larger than %s. Split it.", web.Size(suppression.MaxImport))
 		return c.renderSuppressions(w, r, http.StatusRequestEntityTooLarge, p)
 	} else if err != nil {
 		return err
 	}
 	p.DefaultReason.Value = form.Get("default_reason")
 	if len(file.Data) == 0 {
-		p.File.Error = "Choose a file that is not empty."
+		p.File.Error = i18n.T(r.Context(), "Choose a file that is not empty.")
 		return c.renderSuppressions(w, r, http.StatusUnprocessableEntity, p)
 	}
 	in, err := c.suppressed.StartImport(r.Context(), emailOf(r), file.Name, p.DefaultReason.Value, file.Data)
@@ -325,24 +338,26 @@ func (c *Pages) importPage(w http.ResponseWriter, r *http.Request) error {
 	if !ok {
 		return reviewcontrol.Missing("import", r.PathValue("id"))
 	}
-	in, err := c.suppressed.Import(r.Context(), id)
+	ctx := r.Context()
+	in, err := c.suppressed.Import(ctx, id)
 	if err != nil {
 		return err
 	}
-	p := importPage{importRow: rowOf(in)}
+	p := importPage{importRow: rowOf(ctx, in)}
 	after, _ := strconv.Atoi(r.URL.Query().Get("after"))
 	if in.Bad > 0 {
-		if p.BadLines, err = c.suppressed.BadLines(r.Context(), id, max(after, 0), badLinesOnPage+1); err != nil {
+		if p.BadLines, err = c.suppressed.BadLines(ctx, id, max(after, 0), badLinesOnPage+1); err != nil {
 			return err
 		}
 	}
 	if len(p.BadLines) > badLinesOnPage {
 		p.BadLines = p.BadLines[:badLinesOnPage]
 		next := "/admin/suppressions/imports/" + id.String() + "?after=" + strconv.Itoa(p.BadLines[badLinesOnPage-1].Line)
-		p.Pager = web.Pager{Label: "More bad lines", Next: web.Link{Text: "Next page", Href: next}}
+		p.Pager = web.Pager{Label: i18n.T(ctx, "More bad lines"), Next: web.Link{Text: i18n.T(ctx, "Next page"), Href: next}}
 	}
 	page := web.Page{
-		Title: "Import", Lead: in.Name, Crumbs: []web.Link{{Text: "Suppression list", Href: "/admin/suppressions"}}, Data: p,
+		Title: i18n.T(ctx, "Import"), Lead: in.Name, Data: p,
+		Crumbs: []web.Link{{Text: i18n.T(ctx, "Suppression list"), Href: "/admin/suppressions"}},
 	}
 	if r.Header.Get("HX-Request") != "" {
 		return c.site.RenderPart(w, r, "suppression_import", "import", page)

@@ -7,6 +7,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 )
 
 // unsubscribePage is what a recipient sees.
@@ -31,15 +32,16 @@ func (c *Pages) unsubscribe(w http.ResponseWriter, r *http.Request) error {
 
 // renderUnsubscribe shows whose mails end, or that nobody has the link's token.
 func (c *Pages) renderUnsubscribe(w http.ResponseWriter, r *http.Request, email string, done bool, err error) error {
-	page := web.Page{Title: "Unsubscribe", Plain: true}
+	page := web.Page{Title: i18n.T(r.Context(), "Unsubscribe"), Plain: true}
 	switch {
 	case fault.Is(err, fault.NotFound):
-		page.Title, page.Status, page.Data = "This link does not work", http.StatusNotFound, unsubscribePage{Unknown: true}
+		page.Title, page.Status = i18n.T(r.Context(), "This link does not work"), http.StatusNotFound
+		page.Data = unsubscribePage{Unknown: true}
 	case err != nil:
 		return err
 	default:
 		if done {
-			page.Title = "You are unsubscribed"
+			page.Title = i18n.T(r.Context(), "You are unsubscribed")
 		}
 		page.Data = unsubscribePage{Email: masked(email), Done: done}
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/auth"
 )
 
@@ -22,6 +24,14 @@ type sessionRow struct {
 	auth.Session
 	// This is the session that the page is looked at in.
 	This bool
+	// Device is the browser in words that its owner knows.
+	Device string
+}
+
+// sessionRowOf is a session as who asks sees it.
+func sessionRowOf(r *http.Request, s auth.Session) sessionRow {
+	who, _ := web.UserOf(r.Context())
+	return sessionRow{s, s.ID == who.Session, device(r.Context(), s.Agent)}
 }
 
 // account shows the account of who is signed in.
@@ -36,21 +46,22 @@ func (c *Console) renderAccount(w http.ResponseWriter, r *http.Request, status i
 	if err != nil {
 		return err
 	}
+	ctx := r.Context()
 	p := accountPage{
 		Old: web.Field{
-			Name: "old", Label: "Current password", Type: "password", Autocomplete: "current-password", Required: true,
+			Name: "old", Label: i18n.T(ctx, "Current password"), Type: "password", Autocomplete: "current-password", Required: true,
 			Error: oldProblem, MaxLength: auth.MaxPassword,
 		},
 		New: web.Field{
-			Name: "new", Label: "New password", Type: "password", Autocomplete: "new-password", Required: true,
-			Error: newProblem, MaxLength: auth.MaxPassword, Hint: "At least 12 characters. A few unrelated words are good.",
+			Name: "new", Label: i18n.T(ctx, "New password"), Type: "password", Autocomplete: "new-password", Required: true,
+			Error: newProblem, MaxLength: auth.MaxPassword, Hint: i18n.T(ctx, "At least 12 characters. A few unrelated words are good."),
 		},
 	}
 	for _, s := range sessions {
-		p.Sessions = append(p.Sessions, sessionRow{s, s.ID == u.Session})
+		p.Sessions = append(p.Sessions, sessionRowOf(r, s))
 	}
 	return c.site.Render(w, r, "account", web.Page{
-		Title: "Your account", Lead: "Who you are in Hub, and where you are signed in.", Status: status, Data: p,
+		Title: i18n.T(ctx, "Your account"), Lead: i18n.T(ctx, "Who you are in Hub, and where you are signed in."), Status: status, Data: p,
 	})
 }
 
@@ -67,25 +78,25 @@ func (c *Console) endSession(w http.ResponseWriter, r *http.Request, form url.Va
 		if err != nil {
 			return err
 		}
-		web.Done(w, r, signedOut(n))
+		web.Done(w, r, signedOut(r.Context(), n))
 	default:
 		if err := c.People.SignOut(r.Context(), u.ID, id); err != nil {
 			return err
 		}
-		web.Done(w, r, "That browser is signed out.")
+		web.Done(w, r, i18n.T(r.Context(), "That browser is signed out."))
 	}
 	return web.Go(w, r, "/account/sessions")
 }
 
 // signedOut says how many other browsers were signed out.
-func signedOut(n int) string {
+func signedOut(ctx context.Context, n int) string {
 	switch n {
 	case 0:
-		return "There was no other browser to sign out."
+		return i18n.T(ctx, "There was no other browser to sign out.")
 	case 1:
-		return "The other browser is signed out."
+		return i18n.T(ctx, "The other browser is signed out.")
 	}
-	return web.Number(n) + " other browsers are signed out."
+	return web.PluralIn(ctx, n, "other browser is signed out.", "other browsers are signed out.")
 }
 
 // changePassword takes another password from who knows the old one.
@@ -96,7 +107,7 @@ func (c *Console) changePassword(w http.ResponseWriter, r *http.Request, form ur
 	switch {
 	case err == nil:
 	case errors.As(err, &f) && f.Code == fault.AuthInvalid:
-		return c.renderAccount(w, r, http.StatusUnprocessableEntity, "This is not your current password.", "")
+		return c.renderAccount(w, r, http.StatusUnprocessableEntity, i18n.N("This is not your current password."), "")
 	case errors.As(err, &f) && f.Code == fault.Validation:
 		return c.renderAccount(w, r, http.StatusUnprocessableEntity, "", web.Problems(err)["password"])
 	case errors.As(err, &f) && f.Code == fault.RateLimit:
@@ -106,17 +117,17 @@ func (c *Console) changePassword(w http.ResponseWriter, r *http.Request, form ur
 		return err
 	}
 	setSession(w, r, in)
-	web.Done(w, r, "Your password is changed. Other browsers are signed out.")
+	web.Done(w, r, i18n.T(r.Context(), "Your password is changed. Other browsers are signed out."))
 	return web.Go(w, r, "/account/sessions")
 }
 
-// Device is the browser in words that its owner knows.
-func (s sessionRow) Device() string {
-	name := "Unknown browser"
+// device is a browser, by what it calls itself, in words that its owner knows.
+func device(ctx context.Context, agent string) string {
+	name := i18n.T(ctx, "Unknown browser")
 	for _, known := range [][2]string{
 		{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"},
 	} {
-		if strings.Contains(s.Agent, known[0]) {
+		if strings.Contains(agent, known[0]) {
 			name = known[1]
 			break
 		}
@@ -124,8 +135,8 @@ func (s sessionRow) Device() string {
 	for _, known := range [][2]string{
 		{"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Windows", "Windows"}, {"Mac OS X", "macOS"}, {"Linux", "Linux"},
 	} {
-		if strings.Contains(s.Agent, known[0]) {
-			return name + " on " + known[1]
+		if strings.Contains(agent, known[0]) {
+			return i18n.T(ctx, "%s on %s", name, known[1])
 		}
 	}
 	return name

@@ -1,12 +1,14 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/auth/apps"
 )
 
@@ -52,14 +54,15 @@ func (c *Console) app(w http.ResponseWriter, r *http.Request) error { return c.r
 
 // renderApp shows an app with what is wrong with the form of a rotation, if anything.
 func (c *Console) renderApp(w http.ResponseWriter, r *http.Request, status int, overlapProblem string) error {
-	a, err := c.Apps.Inspect(r.Context(), r.PathValue("code"))
+	ctx := r.Context()
+	a, err := c.Apps.Inspect(ctx, r.PathValue("code"))
 	if err != nil {
 		return err
 	}
-	p := appPage{Inspected: a, Overlap: overlapField("The old secret stays good for")}
+	p := appPage{Inspected: a, Overlap: overlapField(ctx, i18n.T(ctx, "The old secret stays good for"))}
 	p.Overlap.Error = overlapProblem
 	p.Secrets, p.Webhooks = c.secretRows(a.Secrets), c.secretRows(a.Webhooks)
-	return c.site.Render(w, r, "app", web.Page{Title: a.Name, Lead: a.Code, Status: status, Data: p, Crumbs: []web.Link{appsCrumb}})
+	return c.site.Render(w, r, "app", web.Page{Title: a.Name, Lead: a.Code, Status: status, Data: p, Crumbs: []web.Link{appsCrumb(ctx)}})
 }
 
 // secretRows are secrets as they are at this moment.
@@ -72,94 +75,101 @@ func (c *Console) secretRows(secrets []apps.Secret) (rows []secretRow) {
 
 // suspension asks before an app is suspended.
 func (c *Console) suspension(w http.ResponseWriter, r *http.Request) error {
-	return c.renderSuspension(w, r, 0, reasonField())
+	return c.renderSuspension(w, r, 0, reasonField(r.Context()))
 }
 
 // renderSuspension asks with the reason as it was typed.
 func (c *Console) renderSuspension(w http.ResponseWriter, r *http.Request, status int, reason web.Field) error {
-	a, err := c.Apps.Inspect(r.Context(), r.PathValue("code"))
+	ctx := r.Context()
+	a, err := c.Apps.Inspect(ctx, r.PathValue("code"))
 	if err != nil {
 		return err
 	}
 	page := appsPath + "/" + a.Code
 	return c.site.Confirm(w, r,
-		web.Page{Title: "Suspend this app?", Lead: a.Code, Status: status, Crumbs: []web.Link{appsCrumb, {Text: a.Name, Href: page}}},
+		web.Page{Title: i18n.T(ctx, "Suspend this app?"), Lead: a.Code, Status: status,
+			Crumbs: []web.Link{appsCrumb(ctx), {Text: a.Name, Href: page}}},
 		web.Confirmation{
-			Text:  "Its calls are refused until it is resumed. Its secrets and the accounts that are linked to it stay.",
-			Facts: appFacts(a), Action: page + "/suspend", Fields: []web.Field{reason},
-			Button: "Suspend", Keep: web.Link{Text: "Leave it active", Href: page},
+			Text:  i18n.T(ctx, "Its calls are refused until it is resumed. Its secrets and the accounts that are linked to it stay."),
+			Facts: appFacts(ctx, a), Action: page + "/suspend", Fields: []web.Field{reason},
+			Button: i18n.T(ctx, "Suspend"), Keep: web.Link{Text: i18n.T(ctx, "Leave it active"), Href: page},
 		})
 }
 
 // appFacts tell which app a confirmation is about.
-func appFacts(a apps.Inspected) []web.Fact {
-	return []web.Fact{{Label: "App", Value: a.Name}, {Label: "Code", Value: a.Code}, {Label: "Linked accounts", Value: web.Number(a.Links)}}
+func appFacts(ctx context.Context, a apps.Inspected) []web.Fact {
+	return []web.Fact{{Label: i18n.T(ctx, "App"), Value: a.Name}, {Label: i18n.T(ctx, "Code"), Value: a.Code},
+		{Label: i18n.T(ctx, "Linked accounts"), Value: web.Number(a.Links)}}
 }
 
 // suspendApp suspends an app, with a reason.
 func (c *Console) suspendApp(w http.ResponseWriter, r *http.Request, form url.Values) error {
-	reason := reasonField()
+	reason := reasonField(r.Context())
 	reason.Value = strings.TrimSpace(form.Get("reason"))
 	_, err := c.Apps.Suspend(r.Context(), r.PathValue("code"), reason.Value)
 	if _, marked := web.Mark(err, &reason); marked {
 		return c.renderSuspension(w, r, http.StatusUnprocessableEntity, reason)
 	}
-	return redirect(w, r, appsPath+"/"+r.PathValue("code"), "The app is suspended.", err)
+	return redirect(w, r, appsPath+"/"+r.PathValue("code"), i18n.T(r.Context(), "The app is suspended."), err)
 }
 
 // resumeApp lets an app call again.
 func (c *Console) resumeApp(w http.ResponseWriter, r *http.Request) error {
 	_, err := c.Apps.Resume(r.Context(), r.PathValue("code"))
-	return redirect(w, r, appsPath+"/"+r.PathValue("code"), "The app may call again.", err)
+	return redirect(w, r, appsPath+"/"+r.PathValue("code"), i18n.T(r.Context(), "The app may call again."), err)
 }
 
 // typedField asks for the code of what is ended for good.
-func typedField(code string) web.Field {
+func typedField(ctx context.Context, code string) web.Field {
 	return web.Field{
-		Name: "confirm", Label: "Type " + code + " to confirm", Required: true, MaxLength: apps.MaxCode, Autofocus: true, Autocomplete: "off",
+		Name: "confirm", Label: i18n.T(ctx, "Type %s to confirm", code), Required: true, MaxLength: apps.MaxCode, Autofocus: true,
+		Autocomplete: "off",
 	}
 }
 
 // appRevocation asks before an app is revoked for good.
 func (c *Console) appRevocation(w http.ResponseWriter, r *http.Request) error {
-	reason := reasonField()
+	reason := reasonField(r.Context())
 	reason.Autofocus = false
-	return c.renderAppRevocation(w, r, 0, typedField(r.PathValue("code")), reason)
+	return c.renderAppRevocation(w, r, 0, typedField(r.Context(), r.PathValue("code")), reason)
 }
 
 // renderAppRevocation asks with what was typed.
 func (c *Console) renderAppRevocation(w http.ResponseWriter, r *http.Request, status int, typed, reason web.Field) error {
-	a, err := c.Apps.Inspect(r.Context(), r.PathValue("code"))
+	ctx := r.Context()
+	a, err := c.Apps.Inspect(ctx, r.PathValue("code"))
 	if err != nil {
 		return err
 	}
 	page := appsPath + "/" + a.Code
 	return c.site.Confirm(w, r,
-		web.Page{Title: "Revoke this app?", Lead: a.Code, Status: status, Crumbs: []web.Link{appsCrumb, {Text: a.Name, Href: page}}},
+		web.Page{Title: i18n.T(ctx, "Revoke this app?"), Lead: a.Code, Status: status,
+			Crumbs: []web.Link{appsCrumb(ctx), {Text: a.Name, Href: page}}},
 		web.Confirmation{
-			Warning: "This cannot be taken back, and the code cannot be used for another app.",
-			Text:    "Its calls are refused from then on, its secrets are destroyed, and the accounts that are linked to it are linked no more.",
-			Facts:   appFacts(a), Action: page + "/revoke", Fields: []web.Field{typed, reason},
-			Button: "Revoke", Keep: web.Link{Text: "Keep the app", Href: page},
+			Warning: i18n.T(ctx, "This cannot be taken back, and the code cannot be used for another app."),
+			Text: i18n.T(ctx,
+				"Its calls are refused from then on, its secrets are destroyed, and the accounts that are linked to it are linked no more."),
+			Facts: appFacts(ctx, a), Action: page + "/revoke", Fields: []web.Field{typed, reason},
+			Button: i18n.T(ctx, "Revoke"), Keep: web.Link{Text: i18n.T(ctx, "Keep the app"), Href: page},
 		})
 }
 
 // revokeApp revokes an app, whose code was typed to confirm it.
 func (c *Console) revokeApp(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	code := r.PathValue("code")
-	typed, reason := typedField(code), reasonField()
+	typed, reason := typedField(r.Context(), code), reasonField(r.Context())
 	typed.Value, reason.Value = strings.TrimSpace(form.Get("confirm")), strings.TrimSpace(form.Get("reason"))
 	_, err := c.Apps.Revoke(r.Context(), code, typed.Value, reason.Value)
 	if _, marked := web.Mark(err, &typed, &reason); marked {
 		return c.renderAppRevocation(w, r, http.StatusUnprocessableEntity, typed, reason)
 	}
-	return redirect(w, r, appsPath+"/"+code, "The app is revoked. Its secrets are destroyed.", err)
+	return redirect(w, r, appsPath+"/"+code, i18n.T(r.Context(), "The app is revoked. Its secrets are destroyed."), err)
 }
 
 // issueSecret issues the first secret of an app.
 func (c *Console) issueSecret(w http.ResponseWriter, r *http.Request) error {
 	issued, err := c.Apps.IssueSecret(r.Context(), r.PathValue("code"))
-	return c.renderSecret(w, r, "The secret is issued", issued, err)
+	return c.renderSecret(w, r, i18n.T(r.Context(), "The secret is issued"), issued, err)
 }
 
 // rotateSecret issues another secret, which the one before overlaps.
@@ -168,51 +178,55 @@ func (c *Console) rotateSecret(w http.ResponseWriter, r *http.Request, form url.
 	if problem := web.Problems(err)["overlap"]; problem != "" {
 		return c.renderApp(w, r, http.StatusUnprocessableEntity, problem)
 	}
-	return c.renderSecret(w, r, "The secret is rotated", issued, err)
+	return c.renderSecret(w, r, i18n.T(r.Context(), "The secret is rotated"), issued, err)
 }
 
 // rotateWebhookSecret issues another secret that notifications are signed with.
 func (c *Console) rotateWebhookSecret(w http.ResponseWriter, r *http.Request) error {
-	issued, err := c.Apps.RotateWebhookSecret(r.Context(), r.PathValue("code"))
+	ctx := r.Context()
+	issued, err := c.Apps.RotateWebhookSecret(ctx, r.PathValue("code"))
 	page := appsPath + "/" + r.PathValue("code")
 	if err != nil {
 		return redirect(w, r, page, "", err)
 	}
-	p := issuedPage{Text: "Notifications to the app are signed with it from now on. ", Next: web.Link{Text: "To the app", Href: page},
-		Once: webhookOnce(issued)}
+	p := issuedPage{Text: i18n.T(ctx, "Notifications to the app are signed with it from now on.") + " ",
+		Next: web.Link{Text: i18n.T(ctx, "To the app"), Href: page}, Once: webhookOnce(ctx, issued)}
 	if issued.Replaced != nil {
-		p.Text += expiryText("The old webhook secret", *issued.Replaced.ExpiresAt, c.Now())
+		p.Text += expiryText(ctx, i18n.T(ctx, "The old webhook secret"), *issued.Replaced.ExpiresAt, c.Now())
 	}
-	return c.renderIssued(w, r, "The webhook secret is rotated", issued.Code, p, appsCrumb)
+	return c.renderIssued(w, r, i18n.T(ctx, "The webhook secret is rotated"), issued.Code, p, appsCrumb(ctx))
 }
 
 // webhookOnce shows a webhook secret, this once.
-func webhookOnce(issued apps.Issued) web.Once {
-	return web.Once{ID: "webhook", Label: "Webhook secret", Value: issued.Token.Reveal(),
-		Hint: "Notifications are signed with it (Standard Webhooks). Keep it now, in a safe place: it is not shown again."}
+func webhookOnce(ctx context.Context, issued apps.Issued) web.Once {
+	return web.Once{ID: "webhook", Label: i18n.T(ctx, "Webhook secret"), Value: issued.Token.Reveal(),
+		Hint: i18n.T(ctx, "Notifications are signed with it (Standard Webhooks). Keep it now, in a safe place: it is not shown again.")}
 }
 
 // renderSecret shows a secret that was issued, this once, with the webhook secret that was issued with it.
 func (c *Console) renderSecret(w http.ResponseWriter, r *http.Request, title string, issued apps.Issued, err error) error {
+	ctx := r.Context()
 	page := appsPath + "/" + r.PathValue("code")
 	if err != nil {
 		return redirect(w, r, page, "", err)
 	}
-	p := issuedPage{Text: "The app signs its tokens with it (HS256, kid " + issued.ID + "). ", Next: web.Link{Text: "To the app", Href: page},
-		Once: web.Once{ID: "secret", Label: "Shared secret", Value: issued.Token.Reveal(),
-			Hint: "Keep it now, in a safe place: it is not shown again."}}
+	p := issuedPage{Text: i18n.T(ctx, "The app signs its tokens with it (HS256, kid %s).", issued.ID) + " ",
+		Next: web.Link{Text: i18n.T(ctx, "To the app"), Href: page},
+		Once: web.Once{ID: "secret", Label: i18n.T(ctx, "Shared secret"), Value: issued.Token.Reveal(),
+			Hint: i18n.T(ctx, "Keep it now, in a safe place: it is not shown again.")}}
 	if issued.Webhook != nil {
-		p.Second = new(webhookOnce(*issued.Webhook))
+		p.Second = new(webhookOnce(ctx, *issued.Webhook))
 	}
 	if issued.Replaced != nil {
-		p.Text += expiryText("The old secret", *issued.Replaced.ExpiresAt, c.Now())
+		p.Text += expiryText(ctx, i18n.T(ctx, "The old secret"), *issued.Replaced.ExpiresAt, c.Now())
 	}
-	return c.renderIssued(w, r, title, issued.Code, p, appsCrumb)
+	return c.renderIssued(w, r, title, issued.Code, p, appsCrumb(ctx))
 }
 
 // secretRevocation asks before a secret is destroyed.
 func (c *Console) secretRevocation(w http.ResponseWriter, r *http.Request) error {
-	a, err := c.Apps.Inspect(r.Context(), r.PathValue("code"))
+	ctx := r.Context()
+	a, err := c.Apps.Inspect(ctx, r.PathValue("code"))
 	if err != nil {
 		return err
 	}
@@ -221,11 +235,13 @@ func (c *Console) secretRevocation(w http.ResponseWriter, r *http.Request) error
 		if s.ID != id {
 			continue
 		}
-		crumbs := []web.Link{appsCrumb, {Text: a.Name, Href: page}}
-		return c.site.Confirm(w, r, web.Page{Title: "Revoke this secret?", Lead: id, Crumbs: crumbs}, web.Confirmation{
-			Text:   "What is signed with it is refused from then on. It cannot be taken back.",
-			Facts:  []web.Fact{{Label: "App", Value: a.Name}, {Label: "Secret", Value: id}, {Label: "Issued", At: s.CreatedAt}},
-			Action: page + "/secrets/" + id + "/revoke", Button: "Revoke", Keep: web.Link{Text: "Keep the secret", Href: page},
+		crumbs := []web.Link{appsCrumb(ctx), {Text: a.Name, Href: page}}
+		return c.site.Confirm(w, r, web.Page{Title: i18n.T(ctx, "Revoke this secret?"), Lead: id, Crumbs: crumbs}, web.Confirmation{
+			Text: i18n.T(ctx, "What is signed with it is refused from then on. It cannot be taken back."),
+			Facts: []web.Fact{{Label: i18n.T(ctx, "App"), Value: a.Name}, {Label: i18n.T(ctx, "Secret"), Value: id},
+				{Label: i18n.T(ctx, "Issued"), At: s.CreatedAt}},
+			Action: page + "/secrets/" + id + "/revoke", Button: i18n.T(ctx, "Revoke"),
+			Keep: web.Link{Text: i18n.T(ctx, "Keep the secret"), Href: page},
 		})
 	}
 	return fault.New(fault.NotFound, "The app has no such secret any more.")
@@ -234,5 +250,5 @@ func (c *Console) secretRevocation(w http.ResponseWriter, r *http.Request) error
 // revokeSecret destroys a secret.
 func (c *Console) revokeSecret(w http.ResponseWriter, r *http.Request) error {
 	_, err := c.Apps.RevokeSecret(r.Context(), r.PathValue("code"), r.PathValue("id"))
-	return redirect(w, r, appsPath+"/"+r.PathValue("code"), "The secret is destroyed.", err)
+	return redirect(w, r, appsPath+"/"+r.PathValue("code"), i18n.T(r.Context(), "The secret is destroyed."), err)
 }

@@ -2,18 +2,22 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/auth/apps"
 )
 
 const appsPath = "/admin/apps"
 
-var appsCrumb = web.Link{Text: "Apps", Href: appsPath}
+func appsCrumb(ctx context.Context) web.Link {
+	return web.Link{Text: i18n.T(ctx, "Apps"), Href: appsPath}
+}
 
 // appsPage is a page of the list of apps.
 type appsPage struct {
@@ -25,27 +29,32 @@ type appsPage struct {
 
 // appBadge is the badge of a status.
 func appBadge(s apps.Status) web.Badge {
-	kind := map[apps.Status]string{apps.Active: "good", apps.Suspended: "warn", apps.Revoked: "bad"}[s]
-	return web.Badge{Kind: kind, Text: strings.ToLower(string(s))}
+	return map[apps.Status]web.Badge{
+		apps.Active:    {Kind: "good", Text: i18n.N("active")},
+		apps.Suspended: {Kind: "warn", Text: i18n.N("suspended")},
+		apps.Revoked:   {Kind: "bad", Text: i18n.N("revoked")},
+	}[s]
 }
 
 // apps lists apps that are searched for, or of one status.
 func (c *Console) apps(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
 	at := listStateOf(r, appsPath, everything, string(apps.Active), string(apps.Suspended), string(apps.Revoked))
 	f := apps.Filter{Search: at.search, Status: apps.Status(at.show), After: at.after, Limit: web.RowsOnPage}
 	if at.show == everything {
 		f.Status = ""
 	}
-	list, next, err := c.Apps.List(r.Context(), f)
+	list, next, err := c.Apps.List(ctx, f)
 	if err != nil {
 		return err
 	}
-	p := appsPage{Apps: list, Search: at.search, Pager: at.pager("More apps", next), Finder: at.finder("Code or name", "Which apps",
-		web.Link{Text: "Create an app", Href: appsPath + "/_new"},
-		[2]string{everything, "All"}, [2]string{string(apps.Active), "Active"}, [2]string{string(apps.Suspended), "Suspended"},
-		[2]string{string(apps.Revoked), "Revoked"})}
-	return c.site.Render(w, r, "apps", web.Page{Title: "Apps", Lead: "Other services that call Hub's API for their users.", Data: p,
-		Keys: listKeys("app")})
+	p := appsPage{Apps: list, Search: at.search, Pager: at.pager(ctx, i18n.T(ctx, "More apps"), next),
+		Finder: at.finder(i18n.T(ctx, "Code or name"), i18n.T(ctx, "Which apps"),
+			web.Link{Text: i18n.T(ctx, "Create an app"), Href: appsPath + "/_new"},
+			[2]string{everything, i18n.T(ctx, "All")}, [2]string{string(apps.Active), i18n.T(ctx, "Active")},
+			[2]string{string(apps.Suspended), i18n.T(ctx, "Suspended")}, [2]string{string(apps.Revoked), i18n.T(ctx, "Revoked")})}
+	return c.site.Render(w, r, "apps", web.Page{Title: i18n.T(ctx, "Apps"),
+		Lead: i18n.T(ctx, "Other services that call Hub's API for their users."), Data: p, Keys: listKeys(ctx, i18n.T(ctx, "app"))})
 }
 
 // appForm is what an app is asked to be.
@@ -62,35 +71,36 @@ type appForm struct {
 }
 
 // formOf is the form with settings as they stand.
-func formOf(s apps.Settings) *appForm {
+func formOf(ctx context.Context, s apps.Settings) *appForm {
 	limits := s.Limits
 	if limits == (apps.Limits{}) {
 		limits = apps.DefaultLimits()
 	}
 	f := &appForm{
-		Name: web.Field{Name: "name", Label: "Name", Value: s.Name, Required: true, MaxLength: apps.MaxName, Autocomplete: "off",
-			Hint: "Users read it when they are asked whether their account may be linked."},
-		RedirectURLs: web.Field{Name: "redirect_urls", Label: "Redirect URLs", Type: "textarea", Rows: 3, Value: lines(s.RedirectURLs),
-			Placeholder: "https://shop.example/back",
-			Hint:        "One a line. Browsers are sent back to these alone, and they are compared letter by letter."},
-		Origins: web.Field{Name: "origins", Label: "Origins", Type: "textarea", Rows: 3, Value: lines(s.Origins),
+		Name: web.Field{Name: "name", Label: i18n.T(ctx, "Name"), Value: s.Name, Required: true, MaxLength: apps.MaxName, Autocomplete: "off",
+			Hint: i18n.T(ctx, "Users read it when they are asked whether their account may be linked.")},
+		RedirectURLs: web.Field{Name: "redirect_urls", Label: i18n.T(ctx, "Redirect URLs"), Type: "textarea", Rows: 3,
+			Value: lines(s.RedirectURLs), Placeholder: "https://shop.example/back",
+			Hint: i18n.T(ctx, "One a line. Browsers are sent back to these alone, and they are compared letter by letter.")},
+		Origins: web.Field{Name: "origins", Label: i18n.T(ctx, "Origins"), Type: "textarea", Rows: 3, Value: lines(s.Origins),
 			Placeholder: "https://shop.example",
-			Hint:        "One a line. Messages about orders go to these alone; without one they may go anywhere."},
-		Scopes: web.Field{Name: "scopes", Label: "Scopes", Type: "checks", Values: s.Scopes},
-		LinkMode: web.Field{Name: "link_mode", Label: "A user's account is linked", Type: "select",
+			Hint:        i18n.T(ctx, "One a line. Messages about orders go to these alone; without one they may go anywhere.")},
+		Scopes: web.Field{Name: "scopes", Label: i18n.T(ctx, "Scopes"), Type: "checks", Values: s.Scopes},
+		LinkMode: web.Field{Name: "link_mode", Label: i18n.T(ctx, "A user's account is linked"), Type: "select",
 			Value: cmp.Or(string(s.LinkMode), string(apps.Consent)),
-			Options: []web.Option{{Value: string(apps.Consent), Text: "when the user allows it"},
-				{Value: string(apps.Confirm), Text: "when the app has also confirmed that it was the same user"}},
-			Hint: "Confirming is advised for apps that may pay: a link that somebody else was sent does not work then."},
-		Limits: limitFields(nil, limits),
+			Options: []web.Option{{Value: string(apps.Consent), Text: i18n.T(ctx, "when the user allows it")},
+				{Value: string(apps.Confirm), Text: i18n.T(ctx, "when the app has also confirmed that it was the same user")}},
+			Hint: i18n.T(ctx, "Confirming is advised for apps that may pay: a link that somebody else was sent does not work then.")},
+		Limits: limitFields(ctx, nil, limits),
 	}
 	for _, scope := range apps.Scopes() {
-		f.Scopes.Options = append(f.Scopes.Options, web.Option{Value: scope, Text: scope, Hint: appScopeHints[scope]})
+		f.Scopes.Options = append(f.Scopes.Options, web.Option{Value: scope, Text: scope, Hint: i18n.From(ctx).Text(appScopeHints[scope])})
 	}
 	return f
 }
 
-var appScopeHints = map[string]string{"pay:read": "see its orders", "pay:write": "make and cancel orders", "pay:refund": "pay back"}
+var appScopeHints = map[string]string{"pay:read": i18n.N("see its orders"), "pay:write": i18n.N("make and cancel orders"),
+	"pay:refund": i18n.N("pay back")}
 
 // lines is a list as a text area has it.
 func lines(list []string) string { return strings.Join(list, "\n") }
@@ -118,33 +128,35 @@ func (f *appForm) marked(err error) bool {
 }
 
 // newAppForm is the empty form of a new app.
-func newAppForm() *appForm {
-	f := formOf(apps.Settings{})
-	f.Action, f.Button, f.Keep = appsPath, "Create the app", appsPath
-	f.Code = web.Field{Name: "service_code", Label: "Code", Required: true, MaxLength: apps.MaxCode, Autofocus: true, Autocomplete: "off",
-		Placeholder: "shop",
-		Hint:        "It names the app in its tokens and in the audit log, and cannot be changed: a-z, 0-9 and single . _ - between them."}
+func newAppForm(ctx context.Context) *appForm {
+	f := formOf(ctx, apps.Settings{})
+	f.Action, f.Button, f.Keep = appsPath, i18n.T(ctx, "Create the app"), appsPath
+	f.Code = web.Field{Name: "service_code", Label: i18n.T(ctx, "Code"), Required: true, MaxLength: apps.MaxCode, Autofocus: true,
+		Autocomplete: "off", Placeholder: "shop",
+		Hint: i18n.T(ctx,
+			"It names the app in its tokens and in the audit log, and cannot be changed: a-z, 0-9 and single . _ - between them.")}
 	return f
 }
 
 // newApp shows the form of a new app.
 func (c *Console) newApp(w http.ResponseWriter, r *http.Request) error {
-	return c.renderAppForm(w, r, 0, newAppForm())
+	return c.renderAppForm(w, r, 0, newAppForm(r.Context()))
 }
 
 // renderAppForm shows the form of a new app, or of one that is edited, which has a version.
 func (c *Console) renderAppForm(w http.ResponseWriter, r *http.Request, status int, f *appForm) error {
-	page := web.Page{Title: "Create an app", Status: status, Data: f, Crumbs: []web.Link{appsCrumb}}
+	ctx := r.Context()
+	page := web.Page{Title: i18n.T(ctx, "Create an app"), Status: status, Data: f, Crumbs: []web.Link{appsCrumb(ctx)}}
 	if f.Version > 0 {
 		code := r.PathValue("code")
-		page.Title, page.Crumbs = "Edit "+code, append(page.Crumbs, web.Link{Text: code, Href: f.Keep})
+		page.Title, page.Crumbs = i18n.T(ctx, "Edit %s", code), append(page.Crumbs, web.Link{Text: code, Href: f.Keep})
 	}
 	return c.site.Render(w, r, "app_form", page)
 }
 
 // createApp creates an app. A code that is taken is said at its field.
 func (c *Console) createApp(w http.ResponseWriter, r *http.Request, form url.Values) error {
-	f := newAppForm()
+	f := newAppForm(r.Context())
 	settings := f.read(form)
 	a, err := c.Apps.Create(r.Context(), strings.TrimSpace(f.Code.Value), settings)
 	if f.marked(err) {
@@ -154,14 +166,14 @@ func (c *Console) createApp(w http.ResponseWriter, r *http.Request, form url.Val
 		f.Code.Error = fault.From(err).Message
 		return c.renderAppForm(w, r, http.StatusConflict, f)
 	}
-	return redirect(w, r, appsPath+"/"+a.Code, "The app is created. Issue its secret next.", err)
+	return redirect(w, r, appsPath+"/"+a.Code, i18n.T(r.Context(), "The app is created. Issue its secret next."), err)
 }
 
 // editForm is the form of an app, made of a version of it.
-func editForm(a apps.App, version int) *appForm {
-	f := formOf(a.Settings)
+func editForm(ctx context.Context, a apps.App, version int) *appForm {
+	f := formOf(ctx, a.Settings)
 	page := appsPath + "/" + a.Code
-	f.Action, f.Button, f.Keep, f.Version = page+"/edit", "Save", page, version
+	f.Action, f.Button, f.Keep, f.Version = page+"/edit", i18n.T(ctx, "Save"), page, version
 	return f
 }
 
@@ -171,16 +183,16 @@ func (c *Console) editApp(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return c.renderAppForm(w, r, 0, editForm(a.App, a.Version))
+	return c.renderAppForm(w, r, 0, editForm(r.Context(), a.App, a.Version))
 }
 
 // saveApp changes an app, unless somebody else has changed the version that the form was made of.
 func (c *Console) saveApp(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	code, version := r.PathValue("code"), wholeNumber(form.Get("version"))
-	f := editForm(apps.App{Code: code}, version)
+	f := editForm(r.Context(), apps.App{Code: code}, version)
 	_, err := c.Apps.Edit(r.Context(), code, version, f.read(form))
 	if f.marked(err) {
 		return c.renderAppForm(w, r, http.StatusUnprocessableEntity, f)
 	}
-	return redirect(w, r, appsPath+"/"+code, "The app is changed.", err)
+	return redirect(w, r, appsPath+"/"+code, i18n.T(r.Context(), "The app is changed."), err)
 }

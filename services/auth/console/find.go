@@ -5,6 +5,7 @@ import (
 
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/apps"
 )
@@ -36,14 +37,15 @@ func (c *Console) find(ctx context.Context, u web.User, text string) (found web.
 	}
 	found.Add(mostFound, hits(keys, func(k auth.Key) web.Hit {
 		row := c.row(k)
-		return web.Hit{Kind: "API keys", Title: k.Name, Note: row.Hint() + " · " + k.Service + " · " + row.Badge().Text, At: &k.CreatedAt,
-			Href: keysPath + "/" + k.ID}
+		return web.Hit{Kind: i18n.T(ctx, "API keys"), Title: k.Name, At: &k.CreatedAt,
+			Note: row.Hint() + " · " + k.Service + " · " + i18n.From(ctx).Text(row.Badge().Text), Href: keysPath + "/" + k.ID}
 	})...)
 	found.Add(mostFound, hits(listed, func(a apps.Listed) web.Hit {
-		return web.Hit{Kind: "Apps", Title: a.Name, Note: a.Code + " · " + appBadge(a.Status).Text, Href: appsPath + "/" + a.Code}
+		return web.Hit{Kind: i18n.T(ctx, "Apps"), Title: a.Name, Note: a.Code + " · " + i18n.From(ctx).Text(appBadge(a.Status).Text),
+			Href: appsPath + "/" + a.Code}
 	})...)
 	found.Add(mostFound, hits(users, func(u auth.User) web.Hit {
-		return web.Hit{Kind: "Users", Title: u.Email, Note: u.Name, Href: usersPath + "/" + u.ID}
+		return web.Hit{Kind: i18n.T(ctx, "Users"), Title: u.Email, Note: u.Name, Href: usersPath + "/" + u.ID}
 	})...)
 	return found, nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/auth"
 )
 
@@ -39,11 +40,13 @@ func (c *Console) renderAcceptance(w http.ResponseWriter, r *http.Request, statu
 		return err
 	}
 	p := invitationPage{u.Email, web.Field{
-		Name: "password", Label: "New password", Type: "password", Autocomplete: "new-password", Required: true, Autofocus: true,
-		MaxLength: auth.MaxPassword, Error: problem, Hint: "At least 12 characters. A few unrelated words are good.",
+		Name: "password", Label: i18n.T(r.Context(), "New password"), Type: "password", Autocomplete: "new-password", Required: true,
+		Autofocus: true, MaxLength: auth.MaxPassword, Error: problem,
+		Hint: i18n.T(r.Context(), "At least 12 characters. A few unrelated words are good."),
 	}}
 	return c.site.Render(w, r, "invitation", web.Page{
-		Title: "Choose your password", Lead: "You sign in to Hub with " + u.Email + ".", Plain: true, Status: status, Data: p,
+		Title: i18n.T(r.Context(), "Choose your password"), Lead: i18n.T(r.Context(), "You sign in to Hub with %s.", u.Email), Plain: true,
+		Status: status, Data: p,
 	})
 }
 
@@ -61,6 +64,6 @@ func (c *Console) accept(w http.ResponseWriter, r *http.Request, form url.Values
 	}
 	http.SetCookie(w, web.Cookie(r, invitationCookie, "", -1))
 	setSession(w, r, in)
-	web.Done(w, r, "Your password is set, and you are signed in.")
+	web.Done(w, r, i18n.T(r.Context(), "Your password is set, and you are signed in."))
 	return web.Go(w, r, start)
 }

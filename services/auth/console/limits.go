@@ -2,24 +2,26 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"net/url"
 	"slices"
 	"strconv"
 
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/auth"
 )
 
 // limitFields ask for rate limits; what the form does not say is as it stands.
-func limitFields(form url.Values, now auth.Limits) []*web.Field {
+func limitFields(ctx context.Context, form url.Values, now auth.Limits) []*web.Field {
 	field := func(name, label string, value int) *web.Field {
 		return &web.Field{Name: name, Label: label, Type: "number", Required: true, Value: cmp.Or(form.Get(name), strconv.Itoa(value))}
 	}
 	return []*web.Field{
-		field("user-per-minute", "Calls a minute of one external user", now.UserPerMinute),
-		field("user-burst", "Calls of one external user at once", now.UserBurst),
-		field("service-per-minute", "Calls a minute of all together", now.ServicePerMinute),
-		field("service-burst", "Calls of all together at once", now.ServiceBurst),
+		field("user-per-minute", i18n.T(ctx, "Calls a minute of one external user"), now.UserPerMinute),
+		field("user-burst", i18n.T(ctx, "Calls of one external user at once"), now.UserBurst),
+		field("service-per-minute", i18n.T(ctx, "Calls a minute of all together"), now.ServicePerMinute),
+		field("service-burst", i18n.T(ctx, "Calls of all together at once"), now.ServiceBurst),
 	}
 }
 

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/auth"
 )
 
@@ -62,21 +64,21 @@ func (p listState) finder(label, which string, add web.Link, choices ...[2]strin
 }
 
 // pager leads on to what comes after next, and back to the first page.
-func (p listState) pager(label, next string) web.Pager {
+func (p listState) pager(ctx context.Context, label, next string) web.Pager {
 	pager := web.Pager{Label: label, Key: "n"}
 	if p.after != "" {
-		pager.Back = web.Link{Text: "First page", Href: listState{path: p.path, search: p.search, show: p.show}.String()}
+		pager.Back = web.Link{Text: i18n.T(ctx, "First page"), Href: listState{path: p.path, search: p.search, show: p.show}.String()}
 	}
 	if next != "" {
-		pager.Next = web.Link{Text: "Next page", Href: listState{p.path, p.search, p.show, next}.String()}
+		pager.Next = web.Link{Text: i18n.T(ctx, "Next page"), Href: listState{p.path, p.search, p.show, next}.String()}
 	}
 	return pager
 }
 
-// listKeys are the shortcuts of a list.
-func listKeys(one string) []web.Key {
-	return []web.Key{{Press: "j", Does: "Next " + one}, {Press: "k", Does: "The " + one + " before"}, {Press: "o", Does: "Open the " + one},
-		{Press: "n", Does: "Next page"}}
+// listKeys are the shortcuts of a list, of which one is a row.
+func listKeys(ctx context.Context, one string) []web.Key {
+	return []web.Key{{Press: "j", Does: i18n.T(ctx, "Next %s", one)}, {Press: "k", Does: i18n.T(ctx, "The %s before", one)},
+		{Press: "o", Does: i18n.T(ctx, "Open the %s", one)}, {Press: "n", Does: i18n.T(ctx, "Next page")}}
 }
 
 // redirect leads to a page and tells there what came of what was asked for.

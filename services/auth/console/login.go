@@ -44,15 +44,15 @@ func (c *Console) renderLogin(w http.ResponseWriter, r *http.Request, status int
 	f := loginForm{
 		Next: next, Problem: problem, OIDC: c.SingleSignOn != nil,
 		Email: web.Field{
-			Name: "email", Label: "E-mail", Type: "email", Value: email, Autocomplete: "username", Required: true,
+			Name: "email", Label: i18n.T(r.Context(), "E-mail"), Type: "email", Value: email, Autocomplete: "username", Required: true,
 			Autofocus: email == "", MaxLength: auth.MaxEmail,
 		},
 		Password: web.Field{
-			Name: "password", Label: "Password", Type: "password", Autocomplete: "current-password", Required: true,
+			Name: "password", Label: i18n.T(r.Context(), "Password"), Type: "password", Autocomplete: "current-password", Required: true,
 			Autofocus: email != "", MaxLength: auth.MaxPassword,
 		},
 	}
-	return c.site.Render(w, r, "login", web.Page{Title: "Sign in", Plain: true, Status: status, Data: f})
+	return c.site.Render(w, r, "login", web.Page{Title: i18n.T(r.Context(), "Sign in"), Plain: true, Status: status, Data: f})
 }
 
 // throttledLogin says that there were too many attempts, and when the next one is worth while.
@@ -163,7 +163,7 @@ func (c *Console) finish(w http.ResponseWriter, r *http.Request) error {
 	}
 	if q.Get("error") != "" {
 		c.Logger.InfoContext(r.Context(), "log-in refused by the provider", "error", fmt.Sprintf("%.100s", q.Get("error")))
-		return c.renderLogin(w, r, http.StatusUnauthorized, f.Next, "", "The log-in was cancelled, or the provider refused it.")
+		return c.renderLogin(w, r, http.StatusUnauthorized, f.Next, "", i18n.N("The log-in was cancelled, or the provider refused it."))
 	}
 	who, err := c.SingleSignOn.Finish(r.Context(), f, q.Get("code"), q.Get("iss"))
 	if err == nil {
@@ -209,7 +209,8 @@ func (c *Console) logoutPage(w http.ResponseWriter, r *http.Request) error {
 	if _, signedIn := web.UserOf(r.Context()); !signedIn {
 		return web.Go(w, r, "/login")
 	}
-	return c.site.Render(w, r, "logout", web.Page{Title: "Sign out", Plain: true, Lead: "You are about to leave Hub in this browser."})
+	return c.site.Render(w, r, "logout", web.Page{Title: i18n.T(r.Context(), "Sign out"), Plain: true,
+		Lead: i18n.T(r.Context(), "You are about to leave Hub in this browser.")})
 }
 
 // logout ends the session. A form that names a next page leads to the log-in that goes on to it: for somebody who is not
@@ -225,6 +226,6 @@ func (c *Console) logout(w http.ResponseWriter, r *http.Request, form url.Values
 		}
 	}
 	http.SetCookie(w, web.Cookie(r, web.SessionCookie, "", -1))
-	web.Done(w, r, "You are signed out.")
+	web.Done(w, r, i18n.T(r.Context(), "You are signed out."))
 	return web.Go(w, r, to)
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -10,12 +11,15 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/auth"
 )
 
 const usersPath = "/admin/users"
 
-var usersCrumb = web.Link{Text: "Users", Href: usersPath}
+func usersCrumb(ctx context.Context) web.Link {
+	return web.Link{Text: i18n.T(ctx, "Users"), Href: usersPath}
+}
 
 // usersPage is a page of the list of users, with a matrix of their roles.
 type usersPage struct {
@@ -43,15 +47,15 @@ type userRow struct {
 func (u userRow) Badge() web.Badge {
 	switch {
 	case u.State() == auth.UserDisabled:
-		return web.Badge{Kind: "bad", Text: "disabled"}
+		return web.Badge{Kind: "bad", Text: i18n.N("disabled")}
 	case u.State() == auth.UserActive:
-		return web.Badge{Kind: "good", Text: "active"}
+		return web.Badge{Kind: "good", Text: i18n.N("active")}
 	case u.InvitedUntil == nil:
-		return web.Badge{Kind: "", Text: "never signed in"}
+		return web.Badge{Kind: "", Text: i18n.N("never signed in")}
 	case u.InvitedUntil.Before(u.Now):
-		return web.Badge{Kind: "warn", Text: "invitation too old"}
+		return web.Badge{Kind: "warn", Text: i18n.N("invitation too old")}
 	}
-	return web.Badge{Kind: "info", Text: "invited"}
+	return web.Badge{Kind: "info", Text: i18n.N("invited")}
 }
 
 // Has tells whether the user has the role.
@@ -68,6 +72,7 @@ func (c *Console) userRow(r *http.Request, u auth.User) userRow {
 
 // users lists users that are searched for, or are in one state.
 func (c *Console) users(w http.ResponseWriter, r *http.Request) error {
+	ctx := r.Context()
 	at := listStateOf(r, usersPath, everything, string(auth.UserActive), string(auth.UserPending), string(auth.UserDisabled), admin)
 	f := auth.UserFilter{Search: at.search, After: at.after, Limit: web.RowsOnPage}
 	switch at.show {
@@ -77,20 +82,22 @@ func (c *Console) users(w http.ResponseWriter, r *http.Request) error {
 	default:
 		f.State = auth.UserState(at.show)
 	}
-	list, next, err := c.People.Users(r.Context(), f)
+	list, next, err := c.People.Users(ctx, f)
 	if err != nil {
 		return err
 	}
 	p := usersPage{Search: at.search, Roles: auth.Roles(), Here: at.String(), FromProvider: c.RolesFromProvider,
-		Pager: at.pager("More users", next),
-		Finder: at.finder("Address, name or id", "Which users", web.Link{Text: "Invite a user", Href: usersPath + "/new"},
-			[2]string{everything, "All"}, [2]string{string(auth.UserActive), "Active"}, [2]string{string(auth.UserPending), "Never signed in"},
-			[2]string{string(auth.UserDisabled), "Disabled"}, [2]string{admin, "Administrators"})}
+		Pager: at.pager(ctx, i18n.T(ctx, "More users"), next),
+		Finder: at.finder(i18n.T(ctx, "Address, name or id"), i18n.T(ctx, "Which users"),
+			web.Link{Text: i18n.T(ctx, "Invite a user"), Href: usersPath + "/new"},
+			[2]string{everything, i18n.T(ctx, "All")}, [2]string{string(auth.UserActive), i18n.T(ctx, "Active")},
+			[2]string{string(auth.UserPending), i18n.T(ctx, "Never signed in")}, [2]string{string(auth.UserDisabled), i18n.T(ctx, "Disabled")},
+			[2]string{admin, i18n.T(ctx, "Administrators")})}
 	for _, u := range list {
 		p.Users = append(p.Users, c.userRow(r, u))
 	}
-	return c.site.Render(w, r, "users", web.Page{Title: "Users", Lead: "Who may sign in to this console, and what they may do in it.", Data: p,
-		Keys: listKeys("user")})
+	return c.site.Render(w, r, "users", web.Page{Title: i18n.T(ctx, "Users"),
+		Lead: i18n.T(ctx, "Who may sign in to this console, and what they may do in it."), Data: p, Keys: listKeys(ctx, i18n.T(ctx, "user"))})
 }
 
 // setRoles takes a matrix: of each user the roles that the page showed, and those that are checked now.
@@ -99,7 +106,8 @@ func (c *Console) setRoles(w http.ResponseWriter, r *http.Request, form url.Valu
 	if bare, _, _ := strings.Cut(to, "?"); bare != usersPath {
 		to = usersPath
 	}
-	who, _ := web.UserOf(r.Context())
+	ctx := r.Context()
+	who, _ := web.UserOf(ctx)
 	var changed []string
 	for _, id := range form["user"][:min(len(form["user"]), web.RowsOnPage)] {
 		had := strings.FieldsFunc(form.Get("had."+id), func(r rune) bool { return r == ',' })
@@ -110,14 +118,14 @@ func (c *Console) setRoles(w http.ResponseWriter, r *http.Request, form url.Valu
 		if equalSets(had, roles) {
 			continue
 		}
-		u, err := c.People.User(r.Context(), id)
+		u, err := c.People.User(ctx, id)
 		if err == nil {
-			u, err = c.People.SetRolesOf(r.Context(), u.Email, had, roles)
+			u, err = c.People.SetRolesOf(ctx, u.Email, had, roles)
 		}
 		if err != nil {
 			if len(changed) > 0 && !fault.Is(err, fault.Internal) {
 				f := fault.From(err)
-				web.Wrong(w, r, "Changed: "+strings.Join(changed, ", ")+". Then it stopped: "+f.Message)
+				web.Wrong(w, r, i18n.T(ctx, "Changed: %s. Then it stopped: %s", strings.Join(changed, ", "), f.Message))
 				return web.Go(w, r, to)
 			}
 			return redirect(w, r, to, "", err)
@@ -129,11 +137,11 @@ func (c *Console) setRoles(w http.ResponseWriter, r *http.Request, form url.Valu
 	}
 	switch len(changed) {
 	case 0:
-		web.Done(w, r, "Nothing was changed.")
+		web.Done(w, r, i18n.T(ctx, "Nothing was changed."))
 	case 1:
-		web.Done(w, r, "The roles of "+changed[0]+" are changed. They hold within two seconds.")
+		web.Done(w, r, i18n.T(ctx, "The roles of %s are changed. They hold within two seconds.", changed[0]))
 	default:
-		web.Done(w, r, "The roles of "+web.Number(len(changed))+" users are changed. They hold within two seconds.")
+		web.Done(w, r, i18n.T(ctx, "The roles of %s users are changed. They hold within two seconds.", web.Number(len(changed))))
 	}
 	return web.Go(w, r, to)
 }
@@ -151,38 +159,41 @@ type inviteForm struct {
 }
 
 // newInviteForm is the form as it was filled in.
-func newInviteForm(form url.Values) *inviteForm {
+func newInviteForm(ctx context.Context, form url.Values) *inviteForm {
 	f := &inviteForm{
-		Email: web.Field{Name: "e-mail", Label: "E-mail", Type: "email", Value: form.Get("e-mail"), Required: true, MaxLength: auth.MaxEmail,
-			Autofocus: true, Autocomplete: "off", Placeholder: "name@example.com", Hint: "The user signs in with it. It cannot be changed later."},
-		Name:  web.Field{Name: "name", Label: "Name", Value: form.Get("name"), Required: true, MaxLength: 100, Autocomplete: "off"},
-		Roles: web.Field{Name: "roles", Label: "Roles", Type: "checks", Values: form["roles"]},
+		Email: web.Field{Name: "e-mail", Label: i18n.T(ctx, "E-mail"), Type: "email", Value: form.Get("e-mail"), Required: true,
+			MaxLength: auth.MaxEmail, Autofocus: true, Autocomplete: "off", Placeholder: "name@example.com",
+			Hint: i18n.T(ctx, "The user signs in with it. It cannot be changed later.")},
+		Name: web.Field{Name: "name", Label: i18n.T(ctx, "Name"), Value: form.Get("name"), Required: true, MaxLength: 100,
+			Autocomplete: "off"},
+		Roles: web.Field{Name: "roles", Label: i18n.T(ctx, "Roles"), Type: "checks", Values: form["roles"]},
 	}
 	for _, role := range auth.Roles() {
-		f.Roles.Options = append(f.Roles.Options, web.Option{Value: role, Text: role, Hint: roleHints[role]})
+		f.Roles.Options = append(f.Roles.Options, web.Option{Value: role, Text: role, Hint: i18n.From(ctx).Text(roleHints[role])})
 	}
 	return f
 }
 
 var roleHints = map[string]string{
-	auth.Reviewer: "decides on drafts: what is sent, and what is not",
-	auth.Admin:    "users, API keys, apps and the suppression list",
+	auth.Reviewer: i18n.N("decides on drafts: what is sent, and what is not"),
+	auth.Admin:    i18n.N("users, API keys, apps and the suppression list"),
 }
 
 // newUser shows the form of a new user.
 func (c *Console) newUser(w http.ResponseWriter, r *http.Request) error {
-	return c.renderInviteForm(w, r, 0, newInviteForm(url.Values{"roles": {auth.Reviewer}}))
+	return c.renderInviteForm(w, r, 0, newInviteForm(r.Context(), url.Values{"roles": {auth.Reviewer}}))
 }
 
 // renderInviteForm shows the form with what is wrong with it.
 func (c *Console) renderInviteForm(w http.ResponseWriter, r *http.Request, status int, f *inviteForm) error {
-	return c.site.Render(w, r, "user_new", web.Page{Title: "Invite a user", Status: status, Data: f, Crumbs: []web.Link{usersCrumb},
-		Lead: "Hub sends no mail about it: you get a link and give it to the user, who chooses a password there."})
+	return c.site.Render(w, r, "user_new", web.Page{Title: i18n.T(r.Context(), "Invite a user"), Status: status, Data: f,
+		Crumbs: []web.Link{usersCrumb(r.Context())},
+		Lead:   i18n.T(r.Context(), "Hub sends no mail about it: you get a link and give it to the user, who chooses a password there.")})
 }
 
 // inviteUser makes a user and shows the link of the invitation, this once.
 func (c *Console) inviteUser(w http.ResponseWriter, r *http.Request, form url.Values) error {
-	f := newInviteForm(form)
+	f := newInviteForm(r.Context(), form)
 	u, i, err := c.People.Invite(r.Context(), auth.NewUser{
 		Email: strings.TrimSpace(f.Email.Value), Name: strings.TrimSpace(f.Name.Value), Roles: f.Roles.Values,
 	})
@@ -197,19 +208,20 @@ func (c *Console) inviteUser(w http.ResponseWriter, r *http.Request, form url.Va
 	if err != nil {
 		return err
 	}
-	return c.renderInvitation(w, r, "The user is invited", u, i)
+	return c.renderInvitation(w, r, i18n.T(r.Context(), "The user is invited"), u, i)
 }
 
 // renderInvitation shows the link of an invitation, this once.
 func (c *Console) renderInvitation(w http.ResponseWriter, r *http.Request, title string, u auth.User, i auth.Invitation) error {
+	ctx := r.Context()
 	p := issuedPage{
-		Text: "Give it to " + u.Name + " in a way that nobody else reads: whoever uses it first chooses the password. It works once, until " +
-			i.ExpiresAt.UTC().Format("2006-01-02 15:04") + " UTC.",
-		Once: web.Once{ID: "secret", Label: "Link", Value: i.Link(c.PublicURL),
-			Hint: "It is not shown again. If it is lost, make another one on the user's page."},
-		Next: web.Link{Text: "To the user", Href: usersPath + "/" + u.ID},
+		Text: i18n.T(ctx, "Give it to %s in a way that nobody else reads: whoever uses it first chooses the password. "+
+			"It works once, until %s UTC.", u.Name, i.ExpiresAt.UTC().Format("2006-01-02 15:04")),
+		Once: web.Once{ID: "secret", Label: i18n.T(ctx, "Link"), Value: i.Link(c.PublicURL),
+			Hint: i18n.T(ctx, "It is not shown again. If it is lost, make another one on the user's page.")},
+		Next: web.Link{Text: i18n.T(ctx, "To the user"), Href: usersPath + "/" + u.ID},
 	}
-	return c.renderIssued(w, r, title, u.Email, p, usersCrumb)
+	return c.renderIssued(w, r, title, u.Email, p, usersCrumb(ctx))
 }
 
 // userPage is a user with their sessions.
@@ -232,12 +244,11 @@ func (c *Console) user(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	who, _ := web.UserOf(r.Context())
 	p := userPage{userRow: c.userRow(r, u), AllRoles: auth.Roles()}
 	for _, s := range sessions {
-		p.Sessions = append(p.Sessions, sessionRow{s, s.ID == who.Session})
+		p.Sessions = append(p.Sessions, sessionRowOf(r, s))
 	}
-	return c.site.Render(w, r, "user", web.Page{Title: u.Name, Lead: u.Email, Data: p, Crumbs: []web.Link{usersCrumb}})
+	return c.site.Render(w, r, "user", web.Page{Title: u.Name, Lead: u.Email, Data: p, Crumbs: []web.Link{usersCrumb(r.Context())}})
 }
 
 // onUser is an action on the user in the address of the page.
@@ -257,36 +268,38 @@ func (c *Console) inviteAgain(w http.ResponseWriter, r *http.Request, u auth.Use
 	if err != nil {
 		return redirect(w, r, usersPath+"/"+r.PathValue("id"), "", err)
 	}
-	return c.renderInvitation(w, r, "A new link", u, i)
+	return c.renderInvitation(w, r, i18n.T(r.Context(), "A new link"), u, i)
 }
 
 // disabling asks before a user is disabled.
 func (c *Console) disabling(w http.ResponseWriter, r *http.Request, u auth.User) error {
+	ctx := r.Context()
 	page := usersPath + "/" + u.ID
 	ask := web.Confirmation{
-		Text: "The user is signed out everywhere within two seconds and cannot sign in until an administrator enables them again.",
+		Text: i18n.T(ctx, "The user is signed out everywhere within two seconds and cannot sign in until an administrator enables them again."),
 		Facts: []web.Fact{
-			{Label: "User", Value: u.Name}, {Label: "E-mail", Value: u.Email}, {Label: "Roles", Value: cmp.Or(strings.Join(u.Roles, ", "), "none")},
+			{Label: i18n.T(ctx, "User"), Value: u.Name}, {Label: i18n.T(ctx, "E-mail"), Value: u.Email},
+			{Label: i18n.T(ctx, "Roles"), Value: cmp.Or(strings.Join(u.Roles, ", "), i18n.T(ctx, "none"))},
 		},
-		Action: page + "/disable", Button: "Disable", Keep: web.Link{Text: "Keep the user", Href: page},
+		Action: page + "/disable", Button: i18n.T(ctx, "Disable"), Keep: web.Link{Text: i18n.T(ctx, "Keep the user"), Href: page},
 	}
-	if who, _ := web.UserOf(r.Context()); who.ID == u.ID {
-		ask.Warning = "This is you: you are signed out at once, and another administrator has to let you in again."
+	if who, _ := web.UserOf(ctx); who.ID == u.ID {
+		ask.Warning = i18n.T(ctx, "This is you: you are signed out at once, and another administrator has to let you in again.")
 	}
-	return c.site.Confirm(w, r, web.Page{Title: "Disable this user?", Lead: u.Email,
-		Crumbs: []web.Link{usersCrumb, {Text: u.Name, Href: page}}}, ask)
+	return c.site.Confirm(w, r, web.Page{Title: i18n.T(ctx, "Disable this user?"), Lead: u.Email,
+		Crumbs: []web.Link{usersCrumb(ctx), {Text: u.Name, Href: page}}}, ask)
 }
 
 // disable keeps a user out and ends their sessions.
 func (c *Console) disable(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	_, err := c.People.Disable(r.Context(), u.Email)
-	return redirect(w, r, usersPath+"/"+u.ID, u.Email+" is disabled and signed out.", err)
+	return redirect(w, r, usersPath+"/"+u.ID, i18n.T(r.Context(), "%s is disabled and signed out.", u.Email), err)
 }
 
 // enable lets a user in again.
 func (c *Console) enable(w http.ResponseWriter, r *http.Request, u auth.User) error {
 	_, err := c.People.Enable(r.Context(), u.Email)
-	return redirect(w, r, usersPath+"/"+u.ID, u.Email+" may sign in again.", err)
+	return redirect(w, r, usersPath+"/"+u.ID, i18n.T(r.Context(), "%s may sign in again.", u.Email), err)
 }
 
 // endSessionOf ends one session of a user, or all of them.
@@ -301,8 +314,8 @@ func (c *Console) endSessionOf(w http.ResponseWriter, r *http.Request, u auth.Us
 		return fault.New(fault.Validation, "Say which session to end.")
 	case everything:
 		n, err := c.People.EndSessions(r.Context(), u.ID, "")
-		return redirect(w, r, page, web.Plural(n, "browser is signed out.", "browsers are signed out."), err)
+		return redirect(w, r, page, web.PluralIn(r.Context(), n, "browser is signed out.", "browsers are signed out."), err)
 	default:
-		return redirect(w, r, page, "That browser is signed out.", c.People.SignOut(r.Context(), u.ID, id))
+		return redirect(w, r, page, i18n.T(r.Context(), "That browser is signed out."), c.People.SignOut(r.Context(), u.ID, id))
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/auth/links"
 )
 
@@ -162,20 +163,21 @@ func (p *Pages) render(w http.ResponseWriter, r *http.Request, changed bool) err
 		}
 		return signIn(w, r)
 	}
-	o, err := p.Links.Offer(r.Context(), text, returnURL, who)
+	ctx := r.Context()
+	o, err := p.Links.Offer(ctx, text, returnURL, who)
 	if err != nil {
 		return p.refused(w, r, err, returnURL)
 	}
 	c := consentPage{Offer: o, User: masked(o.ExternalUser), Changed: changed, Next: o.ReturnURL}
 	for _, s := range o.Scopes {
-		c.Asked = append(c.Asked, asked{inWords(s), len(without(s, o.New)) < len(o.New)})
+		c.Asked = append(c.Asked, asked{inWords(ctx, s), len(without(s, o.New)) < len(o.New)})
 	}
 	if o.Linked {
-		return p.site.Render(w, r, "linked", web.Page{Title: o.App.Name + " is linked", Plain: true, Data: c})
+		return p.site.Render(w, r, "linked", web.Page{Title: i18n.T(ctx, "%s is linked", o.App.Name), Plain: true, Data: c})
 	}
-	page := web.Page{Title: "Link your account to " + o.App.Name + "?", Plain: true, Data: c}
+	page := web.Page{Title: i18n.T(ctx, "Link your account to %s?", o.App.Name), Plain: true, Data: c}
 	if c.Wider() {
-		page.Title = "Allow " + o.App.Name + " more?"
+		page.Title = i18n.T(ctx, "Allow %s more?", o.App.Name)
 	}
 	if changed {
 		page.Status = http.StatusConflict
@@ -254,7 +256,7 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request) error {
 
 // declined says that nothing was linked, where no app is to be told.
 func (p *Pages) declined(w http.ResponseWriter, r *http.Request) error {
-	return p.site.Render(w, r, "declined", web.Page{Title: "Nothing was linked", Plain: true})
+	return p.site.Render(w, r, "declined", web.Page{Title: i18n.T(r.Context(), "Nothing was linked"), Plain: true})
 }
 
 // refusedPage says why an account cannot be linked.
@@ -272,34 +274,35 @@ func (p *Pages) refused(w http.ResponseWriter, r *http.Request, err error, retur
 	if refusal == nil {
 		return err
 	}
-	app := refusal.App.Name
+	ctx, app := r.Context(), refusal.App.Name
 	page := web.Page{Plain: true, Status: fault.From(err).Status()}
 	var d refusedPage
 	switch refusal.Reason {
 	case links.Used:
-		page.Title = "This link was already used"
-		d.Text = "Ask " + app + " for a new link."
+		page.Title = i18n.T(ctx, "This link was already used")
+		d.Text = i18n.T(ctx, "Ask %s for a new link.", app)
 		if refusal.Linked {
-			d.Text = app + " is linked to your Hub account already. There is nothing left to do here."
+			d.Text = i18n.T(ctx, "%s is linked to your Hub account already. There is nothing left to do here.", app)
 			if to := refusal.App.Returns(returnURL); to != "" {
-				d.Next = web.Link{Text: "Go back to " + app, Href: to}
+				d.Next = web.Link{Text: i18n.T(ctx, "Go back to %s", app), Href: to}
 			}
 		}
 	case links.Taken:
-		page.Title = "Linked to another account"
-		d.Text = "Your user of " + app + " is linked to another Hub account. Sign in to that account and unlink it there first, at Linked apps."
+		page.Title = i18n.T(ctx, "Linked to another account")
+		d.Text = i18n.T(ctx,
+			"Your user of %s is linked to another Hub account. Sign in to that account and unlink it there first, at Linked apps.", app)
 		d.Stranger = true
 	case links.Closed:
-		page.Title = "No account can be linked to this app"
-		d.Text = app + " is not active in Hub now. Nothing was linked. Ask " + app + " when to try again."
+		page.Title = i18n.T(ctx, "No account can be linked to this app")
+		d.Text = i18n.T(ctx, "%[1]s is not active in Hub now. Nothing was linked. Ask %[1]s when to try again.", app)
 	case links.NoReturn:
-		page.Title = "This link lacks something"
-		d.Text = app + " has to say where you go back to, and has not. Nothing was linked. Ask " + app + " for another link."
+		page.Title = i18n.T(ctx, "This link lacks something")
+		d.Text = i18n.T(ctx, "%[1]s has to say where you go back to, and has not. Nothing was linked. Ask %[1]s for another link.", app)
 	default:
-		page.Title = "This link does not work"
-		d.Text = "Ask the service that sent you for a new link."
+		page.Title = i18n.T(ctx, "This link does not work")
+		d.Text = i18n.T(ctx, "Ask the service that sent you for a new link.")
 		if app != "" {
-			d.Text = "Ask " + app + " for a new link."
+			d.Text = i18n.T(ctx, "Ask %s for a new link.", app)
 		}
 	}
 	page.Data = d

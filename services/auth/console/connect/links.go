@@ -3,10 +3,10 @@ package connect
 import (
 	"net/http"
 	"net/url"
-	"strings"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/auth/links"
 )
 
@@ -28,7 +28,7 @@ func (l linkRow) Badge() web.Badge {
 	if l.AppStatus == "ACTIVE" {
 		return web.Badge{}
 	}
-	return web.Badge{Kind: "warn", Text: strings.ToLower(l.AppStatus)}
+	return web.Badge{Kind: "warn", Text: map[string]string{"SUSPENDED": i18n.N("suspended"), "REVOKED": i18n.N("revoked")}[l.AppStatus]}
 }
 
 // list shows a user their links.
@@ -37,23 +37,24 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
 	if !signedIn {
 		return fault.New(fault.AuthMissing, "Sign in to see this page.")
 	}
+	ctx := r.Context()
 	after := r.URL.Query().Get("after")
-	page, next, err := p.Links.List(r.Context(), links.Filter{HubUser: who.User, After: after, Limit: web.RowsOnPage})
+	page, next, err := p.Links.List(ctx, links.Filter{HubUser: who.User, After: after, Limit: web.RowsOnPage})
 	if err != nil {
 		return err
 	}
-	d := linksPage{Pager: web.Pager{Label: "More linked apps", Key: "n"}}
+	d := linksPage{Pager: web.Pager{Label: i18n.T(ctx, "More linked apps"), Key: "n"}}
 	if after != "" {
-		d.Pager.Back = web.Link{Text: "First page", Href: linksPath}
+		d.Pager.Back = web.Link{Text: i18n.T(ctx, "First page"), Href: linksPath}
 	}
 	if next != "" {
-		d.Pager.Next = web.Link{Text: "Next page", Href: linksPath + "?after=" + url.QueryEscape(next)}
+		d.Pager.Next = web.Link{Text: i18n.T(ctx, "Next page"), Href: linksPath + "?after=" + url.QueryEscape(next)}
 	}
 	for _, l := range page {
-		d.Links = append(d.Links, linkRow{l, masked(l.ExternalUser), wordsOf(l.Scopes)})
+		d.Links = append(d.Links, linkRow{l, masked(l.ExternalUser), wordsOf(ctx, l.Scopes)})
 	}
-	return p.site.Render(w, r, "links", web.Page{Title: "Linked apps",
-		Lead: "Services that may act for you in Hub, because you have allowed it.", Data: d})
+	return p.site.Render(w, r, "links", web.Page{Title: i18n.T(ctx, "Linked apps"),
+		Lead: i18n.T(ctx, "Services that may act for you in Hub, because you have allowed it."), Data: d})
 }
 
 // unlinking asks before a link ends.
@@ -62,18 +63,22 @@ func (p *Pages) unlinking(w http.ResponseWriter, r *http.Request) error {
 	if !signedIn {
 		return fault.New(fault.AuthMissing, "Sign in to see this page.")
 	}
-	l, err := p.Links.Of(r.Context(), r.PathValue("id"), who.User)
+	ctx := r.Context()
+	l, err := p.Links.Of(ctx, r.PathValue("id"), who.User)
 	if err != nil {
 		return err
 	}
 	return p.site.Confirm(w, r,
-		web.Page{Title: "Unlink " + l.AppName + "?", Crumbs: []web.Link{{Text: "Linked apps", Href: linksPath}}},
+		web.Page{Title: i18n.T(ctx, "Unlink %s?", l.AppName), Crumbs: []web.Link{{Text: i18n.T(ctx, "Linked apps"), Href: linksPath}}},
 		web.Confirmation{
-			Text: "From then on it can do nothing for you in Hub. What it has done stays. It can ask you to link your account again.",
+			Text: i18n.T(ctx,
+				"From then on it can do nothing for you in Hub. What it has done stays. It can ask you to link your account again."),
 			Facts: []web.Fact{
-				{Label: "App", Value: l.AppName}, {Label: "You are there", Value: masked(l.ExternalUser)}, {Label: "Linked", At: l.LinkedAt},
+				{Label: i18n.T(ctx, "App"), Value: l.AppName}, {Label: i18n.T(ctx, "You are there"), Value: masked(l.ExternalUser)},
+				{Label: i18n.T(ctx, "Linked"), At: l.LinkedAt},
 			},
-			Action: linksPath + "/" + l.ID + "/revoke", Button: "Unlink", Keep: web.Link{Text: "Keep it linked", Href: linksPath},
+			Action: linksPath + "/" + l.ID + "/revoke", Button: i18n.T(ctx, "Unlink"),
+			Keep: web.Link{Text: i18n.T(ctx, "Keep it linked"), Href: linksPath},
 		})
 }
 
@@ -86,6 +91,6 @@ func (p *Pages) unlink(w http.ResponseWriter, r *http.Request) error {
 	if _, err := p.Links.Unlink(r.Context(), r.PathValue("id"), who.User); err != nil {
 		return err
 	}
-	web.Done(w, r, "The app is unlinked.")
+	web.Done(w, r, i18n.T(r.Context(), "The app is unlinked."))
 	return web.Go(w, r, linksPath)
 }

@@ -1,23 +1,29 @@
 package connect
 
+import (
+	"context"
+
+	"hub.internal/pkg/web/i18n"
+)
+
 // inWords is what a scope lets an app do, for its user. One that has no words yet is named.
-func inWords(scope string) string {
+func inWords(ctx context.Context, scope string) string {
 	switch scope {
 	case "pay:read":
-		return "See your payment orders that it has made, and what became of them"
+		return i18n.T(ctx, "See your payment orders that it has made, and what became of them")
 	case "pay:write":
-		return "Make payment orders for you, and cancel them before they are paid"
+		return i18n.T(ctx, "Make payment orders for you, and cancel them before they are paid")
 	case "pay:refund":
-		return "Pay back, in part or whole, what was paid for your orders"
+		return i18n.T(ctx, "Pay back, in part or whole, what was paid for your orders")
 	}
-	return "Use " + scope
+	return i18n.T(ctx, "Use %s", scope)
 }
 
 // wordsOf are those of several scopes.
-func wordsOf(scopes []string) []string {
+func wordsOf(ctx context.Context, scopes []string) []string {
 	var all []string
 	for _, s := range scopes {
-		all = append(all, inWords(s))
+		all = append(all, inWords(ctx, s))
 	}
 	return all
 }

@@ -13,7 +13,7 @@ import (
 	"hub.internal/services/admin"
 )
 
-//go:embed pages/*.html assets
+//go:embed pages/*.html pages/*.json assets
 var files embed.FS
 
 // Console is admin's pages.

@@ -7,6 +7,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin"
 )
 
@@ -70,9 +71,9 @@ func (c *Console) menus(w http.ResponseWriter, r *http.Request) error {
 		}
 		p.Groups = append(p.Groups, place(row, n, len(groups)))
 	}
-	return c.site.Render(w, r, "menus", web.Page{Title: "Menus", Data: p,
-		Lead: "The tabs and sidebars of the console, in the order in which everybody sees them. " +
-			"Agents make groups and items; you put them in order."})
+	return c.site.Render(w, r, "menus", web.Page{Title: i18n.T(r.Context(), "Menus"), Data: p,
+		Lead: i18n.T(r.Context(), "The tabs and sidebars of the console, in the order in which everybody sees them. "+
+			"Agents make groups and items; you put them in order.")})
 }
 
 // move puts a group or an item one place up or down.
@@ -126,7 +127,7 @@ func (c *Console) arrange(w http.ResponseWriter, r *http.Request, group string, 
 	}
 	if err == nil {
 		changed(w)
-		web.Done(w, r, "The order is changed.")
+		web.Done(w, r, i18n.T(r.Context(), "The order is changed."))
 	}
 	return err
 }
@@ -138,7 +139,7 @@ func changed(w http.ResponseWriter) { w.Header().Set(web.NavigationHeader, "chan
 type editPage struct {
 	Group, Item        string
 	Name, Icon, Hidden web.Field
-	// Empty ones can be deleted; Keeps says why another cannot.
+	// Empty ones can be deleted; Keeps says why another cannot, as a message.
 	Empty   bool
 	Keeps   string
 	Delete  string
@@ -157,22 +158,29 @@ func (c *Console) edit(w http.ResponseWriter, r *http.Request) error {
 
 // renderEdit shows the form with what is wrong with it.
 func (c *Console) renderEdit(w http.ResponseWriter, r *http.Request, status int, title string, p editPage) error {
-	return c.site.Render(w, r, "menu", web.Page{Title: title, Crumbs: []web.Link{{Text: "Menus", Href: menusPath}}, Status: status, Data: p})
+	return c.site.Render(w, r, "menu", web.Page{Title: title, Crumbs: upToMenus(r), Status: status, Data: p})
+}
+
+// upToMenus leads from the page of a group or an item to the menus.
+func upToMenus(r *http.Request) []web.Link {
+	return []web.Link{{Text: i18n.T(r.Context(), "Menus"), Href: menusPath}}
 }
 
 // editing finds what is to be edited, with its name.
 func (c *Console) editing(r *http.Request, group, item string) (editPage, string, error) {
-	_, groups, err := c.service.Menus(r.Context())
+	ctx := r.Context()
+	_, groups, err := c.service.Menus(ctx)
 	if err != nil {
 		return editPage{}, "", err
 	}
 	p := editPage{Group: group, Item: item, Delete: menusPath + "/delete?" + url.Values{"group": {group}, "item": {item}}.Encode()}
 	fill := func(name, icon string, hidden bool, most int) {
-		p.Name = web.Field{Name: "name", Label: "Name", Value: name, Required: true, MaxLength: most, Autocomplete: "off"}
-		p.Icon = web.Field{Name: "icon", Label: "Icon", Value: icon, Autocomplete: "off",
-			Hint: "An emoji or a few letters: at most 10 characters."}
-		p.Hidden = web.Field{Name: "hidden", Label: "In the menu", Type: "select",
-			Options: []web.Option{{Text: "Shown"}, {Value: "yes", Text: "Hidden"}}, Hint: "A hidden page still opens by its address."}
+		p.Name = web.Field{Name: "name", Label: i18n.T(ctx, "Name"), Value: name, Required: true, MaxLength: most, Autocomplete: "off"}
+		p.Icon = web.Field{Name: "icon", Label: i18n.T(ctx, "Icon"), Value: icon, Autocomplete: "off",
+			Hint: i18n.T(ctx, "An emoji or a few letters: at most 10 characters.")}
+		p.Hidden = web.Field{Name: "hidden", Label: i18n.T(ctx, "In the menu"), Type: "select",
+			Options: []web.Option{{Text: i18n.T(ctx, "Shown")}, {Value: "yes", Text: i18n.T(ctx, "Hidden")}},
+			Hint:    i18n.T(ctx, "A hidden page still opens by its address.")}
 		if hidden {
 			p.Hidden.Value = "yes"
 		}
@@ -183,13 +191,14 @@ func (c *Console) editing(r *http.Request, group, item string) (editPage, string
 		}
 		if item == "" {
 			fill(g.Name, text(g.Icon), g.Hidden, 50)
-			p.Empty, p.Keeps = len(g.Items) == 0, "It has items, so it cannot be deleted. Hide it instead."
+			p.Empty, p.Keeps = len(g.Items) == 0, i18n.N("It has items, so it cannot be deleted. Hide it instead.")
 			return p, g.Name, nil
 		}
 		for _, i := range g.Items {
 			if i.Slug == item {
 				fill(i.Name, text(i.Icon), i.Hidden, 100)
-				p.Empty, p.Keeps = !i.HasPage, "It has a page, and versions of pages are kept, so it cannot be deleted. Hide it instead."
+				p.Empty = !i.HasPage
+				p.Keeps = i18n.N("It has a page, and versions of pages are kept, so it cannot be deleted. Hide it instead.")
 				return p, i.Name, nil
 			}
 		}
@@ -216,7 +225,7 @@ func (c *Console) save(w http.ResponseWriter, r *http.Request, form url.Values) 
 		return err
 	}
 	changed(w)
-	web.Done(w, r, "The changes are saved.")
+	web.Done(w, r, i18n.T(r.Context(), "The changes are saved."))
 	return web.Go(w, r, menusPath)
 }
 
@@ -231,11 +240,13 @@ func (c *Console) deletion(w http.ResponseWriter, r *http.Request) error {
 	if !p.Empty {
 		return fault.New(fault.Conflict, "%s", p.Keeps)
 	}
-	page := web.Page{Title: "Delete from the menu", Crumbs: []web.Link{{Text: "Menus", Href: menusPath}}}
+	ctx := r.Context()
+	page := web.Page{Title: i18n.T(ctx, "Delete from the menu"), Crumbs: upToMenus(r)}
 	return c.site.Confirm(w, r, page, web.Confirmation{
-		Text: "It has nothing in it, so nothing else is lost. Its slug can be used again.", Facts: []web.Fact{{Label: "Name", Value: title}},
+		Text:   i18n.T(ctx, "It has nothing in it, so nothing else is lost. Its slug can be used again."),
+		Facts:  []web.Fact{{Label: i18n.T(ctx, "Name"), Value: title}},
 		Action: menusPath + "/delete", Hidden: map[string]string{"group": group, "item": item},
-		Button: "Delete", Keep: web.Link{Text: "Keep it", Href: menuRow{Group: group, Item: item}.Edit()}})
+		Button: i18n.T(ctx, "Delete"), Keep: web.Link{Text: i18n.T(ctx, "Keep it"), Href: menuRow{Group: group, Item: item}.Edit()}})
 }
 
 // remove deletes what is empty. That it is not, or is gone, is told on the page of the menus.
@@ -248,7 +259,7 @@ func (c *Console) remove(w http.ResponseWriter, r *http.Request, form url.Values
 		return err
 	default:
 		changed(w)
-		web.Done(w, r, "It is deleted.")
+		web.Done(w, r, i18n.T(r.Context(), "It is deleted."))
 	}
 	return web.Go(w, r, menusPath)
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -11,6 +12,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin"
 	"hub.internal/services/admin/console/figures"
 	"hub.internal/services/admin/console/table"
@@ -76,8 +78,8 @@ func (c *Console) index(w http.ResponseWriter, r *http.Request) error {
 			}
 		}
 	}
-	return c.site.Render(w, r, "index", web.Page{Title: "Pages", Data: shown,
-		Lead: "What agents have written for you, by the tabs of the console."})
+	return c.site.Render(w, r, "index", web.Page{Title: i18n.T(r.Context(), "Pages"), Data: shown,
+		Lead: i18n.T(r.Context(), "What agents have written for you, by the tabs of the console.")})
 }
 
 // page is what agents have written at an address.
@@ -93,7 +95,7 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request) error {
 	case p.Newest == 0:
 		return c.site.Render(w, r, "page", web.Page{Title: p.Name, Status: http.StatusNotFound, Data: pageView{Path: p.Path()}})
 	}
-	view := viewOf(p, p.Path())
+	view := viewOf(r.Context(), p, p.Path())
 	for n, s := range view.Sections {
 		view.Sections[n].CSV = p.Path() + "/tables/" + strconv.Itoa(s.Number)
 	}
@@ -104,16 +106,16 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request) error {
 }
 
 // viewOf is a version as it is shown at an address.
-func viewOf(p admin.Place, at string) pageView {
+func viewOf(ctx context.Context, p admin.Place, at string) pageView {
 	view := pageView{Path: p.Path(), Page: p.Page}
 	for n, s := range p.Page.Sections {
-		view.Sections = append(view.Sections, sectionOf(at, n+1, s))
+		view.Sections = append(view.Sections, sectionOf(ctx, at, n+1, s))
 	}
 	return view
 }
 
 // sectionOf lays out a section; path is the page's, number the section's place in it, from 1.
-func sectionOf(path string, number int, s admin.Section) sectionView {
+func sectionOf(ctx context.Context, path string, number int, s admin.Section) sectionView {
 	v := sectionView{Number: number, Type: s.Type, Title: text(s.Title), Caption: text(s.Caption), Path: path}
 	switch s.Type {
 	case admin.Text:
@@ -128,10 +130,10 @@ func sectionOf(path string, number int, s admin.Section) sectionView {
 			v.Cards = append(v.Cards, cardOf(c))
 		}
 	case admin.Table:
-		t := table.Of(s)
+		t := table.Of(ctx, s)
 		v.Table = &t
 	case admin.Bar, admin.Line:
-		chart := figures.Of(s)
+		chart := figures.Of(ctx, s)
 		v.Chart = &chart
 	case admin.Progress:
 		v.Goals = figures.Goals(s)

@@ -8,6 +8,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin"
 	"hub.internal/services/admin/console/changes"
 )
@@ -22,32 +23,34 @@ type versionsPage struct {
 
 // versions lists who has written a page, and when.
 func (c *Console) versions(w http.ResponseWriter, r *http.Request) error {
-	group, item := r.PathValue("group"), r.PathValue("item")
+	ctx, group, item := r.Context(), r.PathValue("group"), r.PathValue("item")
 	below, err := strconv.Atoi(r.URL.Query().Get("below"))
 	if err != nil || below < 0 {
 		below = 0
 	}
-	place, err := c.service.Place(r.Context(), group, item, 0)
+	place, err := c.service.Place(ctx, group, item, 0)
 	if err != nil {
 		return err
 	}
-	list, err := c.service.Versions(r.Context(), group, item, below, web.RowsOnPage+1)
+	list, err := c.service.Versions(ctx, group, item, below, web.RowsOnPage+1)
 	if err != nil {
 		return err
 	}
-	p := versionsPage{Path: place.Path(), Newest: place.Newest, Pager: web.Pager{Label: "More versions", Key: "n"}}
+	p := versionsPage{Path: place.Path(), Newest: place.Newest, Pager: web.Pager{Label: i18n.T(ctx, "More versions"), Key: "n"}}
 	if below > 0 {
-		p.Pager.Back = web.Link{Text: "Newest versions", Href: p.Path + "/versions"}
+		p.Pager.Back = web.Link{Text: i18n.T(ctx, "Newest versions"), Href: p.Path + "/versions"}
 	}
 	if len(list) > web.RowsOnPage {
 		list = list[:web.RowsOnPage]
-		p.Pager.Next = web.Link{Text: "Older versions", Href: fmt.Sprintf("%s/versions?below=%d", p.Path, list[len(list)-1].Version)}
+		p.Pager.Next = web.Link{Text: i18n.T(ctx, "Older versions"),
+			Href: fmt.Sprintf("%s/versions?below=%d", p.Path, list[len(list)-1].Version)}
 	}
 	p.List = list
-	return c.site.Render(w, r, "versions", web.Page{Title: "Versions", Data: p,
-		Lead:   "Each time the page was written it got another version. None is ever lost.",
+	return c.site.Render(w, r, "versions", web.Page{Title: i18n.T(ctx, "Versions"), Data: p,
+		Lead:   i18n.T(ctx, "Each time the page was written it got another version. None is ever lost."),
 		Crumbs: []web.Link{{Text: titleOf(place), Href: p.Path}},
-		Keys:   []web.Key{{Press: "j", Does: "Next version"}, {Press: "k", Does: "Version before"}, {Press: "n", Does: "Older versions"}}})
+		Keys: []web.Key{{Press: "j", Does: i18n.T(ctx, "Next version")}, {Press: "k", Does: i18n.T(ctx, "Version before")},
+			{Press: "n", Does: i18n.T(ctx, "Older versions")}}})
 }
 
 // versionPage is an old version and what was changed in it.
@@ -67,27 +70,28 @@ func (c *Console) version(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	this, err := c.service.Place(r.Context(), group, item, number)
+	ctx := r.Context()
+	this, err := c.service.Place(ctx, group, item, number)
 	if err != nil {
 		return err
 	}
-	p := versionPage{pageView: viewOf(this, r.URL.Path), Newest: this.Newest, Older: true}
+	p := versionPage{pageView: viewOf(ctx, this, r.URL.Path), Newest: this.Newest, Older: true}
 	sorted(p.Sections, r.URL.Query().Get("sort"))
 	from, to := 0, this.Page // from the newest to this one
 	if number == this.Newest {
 		from, p.Older = number-1, number > 1
 	}
 	if p.Older {
-		other, err := c.service.Place(r.Context(), group, item, from)
+		other, err := c.service.Place(ctx, group, item, from)
 		if err != nil {
 			return err
 		}
 		p.Newest = max(p.Newest, other.Newest)
-		p.Changes, p.More = changes.Between(other.Page, to)
+		p.Changes, p.More = changes.Between(ctx, other.Page, to)
 	}
-	return c.site.Render(w, r, "version", web.Page{Title: fmt.Sprintf("Version %d", number), Lead: this.Page.Title,
+	return c.site.Render(w, r, "version", web.Page{Title: i18n.T(ctx, "Version %d", number), Lead: this.Page.Title,
 		Wide:   wide(this.Page.Sections),
-		Crumbs: []web.Link{{Text: titleOf(this), Href: p.Path}, {Text: "Versions", Href: p.Path + "/versions"}}, Data: p})
+		Crumbs: []web.Link{{Text: titleOf(this), Href: p.Path}, {Text: i18n.T(ctx, "Versions"), Href: p.Path + "/versions"}}, Data: p})
 }
 
 // restore makes an old version the newest one.
@@ -113,7 +117,7 @@ func (c *Console) restore(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	web.Done(w, r, fmt.Sprintf("Version %d is shown again, as version %d.", number, p.Version))
+	web.Done(w, r, i18n.T(r.Context(), "Version %d is shown again, as version %d.", number, p.Version))
 	return web.Go(w, r, path)
 }
 

@@ -1,14 +1,15 @@
 package overview
 
 import (
+	"context"
 	"encoding/json"
-	"fmt"
 	"net/url"
 	"strconv"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 )
 
 // detail is what pages tell of a row's detail. Other writers of the log may have put anything there: what is not of the form is absent.
@@ -44,21 +45,21 @@ func detailOf(text string) (d detail) {
 }
 
 // about leads to what the row is about: a mail as its page counts it, a draft, an order or an app; nothing for other rows.
-func (d detail) about() web.Link {
+func (d detail) about(ctx context.Context) web.Link {
 	switch {
 	case d.Draft != "" && d.Index != nil && *d.Index >= 0:
-		l := web.Link{Text: fmt.Sprintf("Draft %s, mail %d", d.Draft, *d.Index+1),
+		l := web.Link{Text: i18n.T(ctx, "Draft %s, mail %d", d.Draft, *d.Index+1),
 			Href: "/drafts/" + d.Draft + "/targets/" + strconv.Itoa(*d.Index)}
 		if d.To != "" {
 			l.Text += " · " + d.To
 		}
 		return l
 	case d.Draft != "":
-		return web.Link{Text: "Draft " + d.Draft, Href: "/drafts/" + d.Draft}
+		return web.Link{Text: i18n.T(ctx, "Draft %s", d.Draft), Href: "/drafts/" + d.Draft}
 	case d.Order != "":
-		return web.Link{Text: "Order " + d.Order, Href: "/admin/orders/" + url.PathEscape(d.Order)}
+		return web.Link{Text: i18n.T(ctx, "Order %s", d.Order), Href: "/admin/orders/" + url.PathEscape(d.Order)}
 	case d.App != "":
-		return web.Link{Text: "App " + d.App, Href: "/admin/apps/" + url.PathEscape(d.App)}
+		return web.Link{Text: i18n.T(ctx, "App %s", d.App), Href: "/admin/apps/" + url.PathEscape(d.App)}
 	}
 	return web.Link{}
 }

@@ -24,7 +24,7 @@ var exportColumns = []string{"at", "id", "request_id", "trace_id", "tool", "outc
 // export streams what was looked for as CSV. Who has asked for what is in the log before the first byte.
 func (o *Overview) export(w http.ResponseWriter, r *http.Request) error {
 	now := o.c.Now()
-	f := filterOf(r.URL.Query(), now, o.c.Owners)
+	f := filterOf(r.Context(), r.URL.Query(), now, o.c.Owners)
 	if f.Wrong {
 		return fault.New(fault.Validation, "From and to have to be times such as 2026-01-31 09:30, in UTC.")
 	}
@@ -45,7 +45,7 @@ func (o *Overview) export(w http.ResponseWriter, r *http.Request) error {
 func (o *Overview) record(c auditlog.Call) []string {
 	mark := ""
 	if o.c.Owners.Foreign(c) {
-		mark = foreign(c.Writer).Text
+		mark = foreign(c.Writer)
 	}
 	return []string{c.At.UTC().Format(momentLayout), c.ID, c.RequestID, c.TraceID, c.Tool, c.Outcome, strconv.Itoa(c.Count),
 		strconv.Itoa(c.TookMS), c.Service, c.CredentialID, c.ExternalUserID, c.Writer, hex.EncodeToString(c.InputHash), c.Detail, mark}

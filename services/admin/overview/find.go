@@ -6,6 +6,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin/auditlog"
 )
 
@@ -13,7 +14,9 @@ import (
 const mostFound = 10
 
 // Operations declares what the gateway asks of the pages beside themselves.
-func Operations(o *Overview) []hop.Operation { return []hop.Operation{web.FindOperation(func() *web.Site { return o.site }, o.find)} }
+func Operations(o *Overview) []hop.Operation {
+	return []hop.Operation{web.FindOperation(func() *web.Site { return o.site }, o.find)}
+}
 
 // find returns the rows of the log that a request has left, for an administrator who has its id. What somebody looks for is in the log
 // itself, where it was found.
@@ -29,7 +32,7 @@ func (o *Overview) find(ctx context.Context, u web.User, text string) (found web
 	o.c.Records.Queue(o.entry(ctx, "audit.search", len(page.Calls), map[string]string{"request": text}))
 	hits := make([]web.Hit, len(page.Calls))
 	for i, c := range page.Calls {
-		hits[i] = web.Hit{Kind: "Audit log", Title: c.Tool, Note: outcome(c.Outcome).Text, At: &page.Calls[i].At,
+		hits[i] = web.Hit{Kind: i18n.T(ctx, "Audit log"), Title: c.Tool, Note: outcome(c.Outcome).Text, At: &page.Calls[i].At,
 			Href: logPath + "/" + c.Position().String()}
 	}
 	found.Add(mostFound, hits...)

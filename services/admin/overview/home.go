@@ -1,7 +1,7 @@
 package overview
 
 import (
-	"fmt"
+	"context"
 	"math"
 	"net/http"
 	"net/url"
@@ -10,6 +10,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin"
 	"hub.internal/services/admin/auditlog"
 )
@@ -73,28 +74,28 @@ const home = "/admin"
 
 // home shows the overview. The log and the neighbours are asked at the same time.
 func (o *Overview) home(w http.ResponseWriter, r *http.Request) error {
-	now := o.c.Now()
+	ctx, now := r.Context(), o.c.Now()
 	g := rangeOf(r.URL.Query().Get("range"))
 	p := homePage{Range: g, Now: now, Log: logOf(g, url.Values{}), Failures: logOf(g, url.Values{"outcome": {auditlog.Failed}})}
 	for _, one := range auditlog.Ranges() {
-		p.Ranges = append(p.Ranges, choice{web.Link{Text: one.Text, Href: home + "?range=" + one.Name}, one.Name == g.Name})
+		p.Ranges = append(p.Ranges, choice{web.Link{Text: rangeText(ctx, one), Href: home + "?range=" + one.Name}, one.Name == g.Name})
 	}
 	// The neighbours answer while the log is read; both are waited for.
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		p.Backlog, p.Source = o.neighbours(r.Context(), g.At(now))
+		p.Backlog, p.Source = o.neighbours(ctx, g.At(now))
 	}()
-	summary, err := o.c.Log.Summary(r.Context(), g)
+	summary, err := o.c.Log.Summary(ctx, g)
 	<-asked
 	if err != nil {
 		return err
 	}
 	p.Summary = summary
-	o.plots(&p, g)
-	p.lists(g)
+	o.plots(ctx, &p, g)
+	p.lists(ctx, g)
 	o.name(r, &p)
-	return o.site.Render(w, r, "home", web.Page{Title: "Overview", Wide: true, Data: p})
+	return o.site.Render(w, r, "home", web.Page{Title: i18n.T(ctx, "Overview"), Wide: true, Data: p})
 }
 
 // rangeOf is the range of a name; a day for anything else.
@@ -115,15 +116,15 @@ func logOf(g auditlog.Range, v url.Values) string {
 }
 
 // plots fills the two plots: calls, and how long they took.
-func (o *Overview) plots(p *homePage, g auditlog.Range) {
-	step := int(g.Step.Seconds())
-	p.Calls = web.Plot{ID: "calls", Title: "Calls", Kind: "bars", Step: step, Caption: "Calls by " + stepText(g.Step),
-		Series: []web.Series{{Label: "Calls", Color: "--accent", Rest: web.Number(p.Summary.Total.Calls)},
-			{Label: "Failed", Color: "--bad-fill", Rest: web.Number(p.Summary.Total.Failed)},
-			{Label: "Failure rate", Color: "--warn-fill", Rest: p.Failed(), Share: true}}}
-	p.Latency = web.Plot{ID: "latency", Title: "Latency", Kind: "lines", Unit: "ms", Step: step,
-		Caption: "Time that calls took by " + stepText(g.Step),
-		Series:  []web.Series{{Label: "Median", Color: "--accent"}, {Label: "95th percentile", Color: "--warn-fill"}}}
+func (o *Overview) plots(ctx context.Context, p *homePage, g auditlog.Range) {
+	step, by := int(g.Step.Seconds()), stepText(ctx, g.Step)
+	p.Calls = web.Plot{ID: "calls", Title: i18n.T(ctx, "Calls"), Kind: "bars", Step: step, Caption: i18n.T(ctx, "Calls by %s", by),
+		Series: []web.Series{{Label: i18n.T(ctx, "Calls"), Color: "--accent", Rest: web.Number(p.Summary.Total.Calls)},
+			{Label: i18n.T(ctx, "Failed"), Color: "--bad-fill", Rest: web.Number(p.Summary.Total.Failed)},
+			{Label: i18n.T(ctx, "Failure rate"), Color: "--warn-fill", Rest: p.Failed(), Share: true}}}
+	p.Latency = web.Plot{ID: "latency", Title: i18n.T(ctx, "Latency"), Kind: "lines", Unit: "ms", Step: step,
+		Caption: i18n.T(ctx, "Time that calls took by %s", by), Series: []web.Series{{Label: i18n.T(ctx, "Median"), Color: "--accent"},
+			{Label: i18n.T(ctx, "95th percentile"), Color: "--warn-fill"}}}
 	if all := p.Summary.Total; all.Measured > 0 {
 		p.Latency.Series[0].Rest, p.Latency.Series[1].Rest = milliseconds(all.P50), milliseconds(all.P95)
 	}
@@ -149,11 +150,11 @@ func (o *Overview) plots(p *homePage, g auditlog.Range) {
 }
 
 // lists fills the lists of tools, errors and callers.
-func (p *homePage) lists(g auditlog.Range) {
+func (p *homePage) lists(ctx context.Context, g auditlog.Range) {
 	all := p.Summary.Total
 	for _, t := range p.Summary.Tools {
 		p.Tools = append(p.Tools, toolRow{t, logOf(g, url.Values{"tool": {t.Name}}), web.Bar{
-			Label: fmt.Sprintf("%s, %s failed", web.Plural(int(t.Calls), "call", "calls"), web.Number(t.Failed)),
+			Label: i18n.T(ctx, "%s, %s failed", web.PluralIn(ctx, int(t.Calls), "call", "calls"), web.Number(t.Failed)),
 			Total: int(p.Summary.Tools[0].Calls),
 			Parts: []web.Part{{Kind: "info", Count: int(t.Calls - t.Failed)}, {Kind: "bad", Count: int(t.Failed)}}}})
 	}
@@ -203,19 +204,19 @@ func (p homePage) LimitedCalls() (n int64) {
 }
 
 // stepText is the step of a plot in words.
-func stepText(step time.Duration) string {
+func stepText(ctx context.Context, step time.Duration) string {
 	switch step {
 	case time.Hour:
-		return "hour"
+		return i18n.T(ctx, "hour")
 	case 24 * time.Hour:
-		return "day"
+		return i18n.T(ctx, "day")
 	case 7 * 24 * time.Hour:
-		return "week"
+		return i18n.T(ctx, "week")
 	}
 	if step < time.Hour {
-		return fmt.Sprintf("%d minutes", int(step.Minutes()))
+		return i18n.T(ctx, "%d minutes", int(step.Minutes()))
 	}
-	return fmt.Sprintf("%d hours", int(step.Hours()))
+	return i18n.T(ctx, "%d hours", int(step.Hours()))
 }
 
 // countValue is a count as plots and their tables have it.

@@ -2,6 +2,7 @@ package overview
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin/auditlog"
 )
 
@@ -45,15 +47,13 @@ type row struct {
 	Told  string
 }
 
-// foreign is the badge of a row that its writer had no business to record.
-func foreign(writer string) web.Badge {
-	return web.Badge{Kind: "bad", Text: "Recorded by " + writer + ", which does not own this"}
-}
+// foreign is what an export says of a row that its writer had no business to record; the pages say it in the reader's language.
+func foreign(writer string) string { return "Recorded by " + writer + ", which does not own this" }
 
 // search shows the rows that were looked for. What somebody looks for is itself in the log.
 func (o *Overview) search(w http.ResponseWriter, r *http.Request) error {
-	q := r.URL.Query()
-	f := filterOf(q, o.c.Now(), o.c.Owners)
+	ctx, q := r.Context(), r.URL.Query()
+	f := filterOf(ctx, q, o.c.Now(), o.c.Owners)
 	// A form sends its empty fields too; the address without them is the one to keep.
 	for name := range q {
 		if q.Get(name) == "" {
@@ -62,9 +62,9 @@ func (o *Overview) search(w http.ResponseWriter, r *http.Request) error {
 	}
 	after, ok := auditlog.ParsePosition(q.Get("after"))
 	p := logPage{Filter: f, Export: f.Address(exportPath, "after", ""), Limit: exportLimit}
-	p.Pager = web.Pager{Label: "More of the log", Key: "n"}
+	p.Pager = web.Pager{Label: i18n.T(ctx, "More of the log"), Key: "n"}
 	if ok {
-		p.Pager.Back = web.Link{Text: "Newest", Href: f.Address(logPath, "after", "")}
+		p.Pager.Back = web.Link{Text: i18n.T(ctx, "Newest"), Href: f.Address(logPath, "after", "")}
 	}
 	status := 0
 	if f.Wrong {
@@ -72,10 +72,10 @@ func (o *Overview) search(w http.ResponseWriter, r *http.Request) error {
 	} else if err := o.fill(r, &p, after); err != nil {
 		return err
 	}
-	return o.site.Render(w, r, "log", web.Page{Title: "Audit log", Wide: true, Status: status, Data: p,
-		Lead: "Every call of a tool and every act in the console, newest first.",
-		Keys: []web.Key{{Press: "j", Does: "Next row"}, {Press: "k", Does: "Row before"}, {Press: "o", Does: "Open the row"},
-			{Press: "n", Does: "Next page"}}})
+	return o.site.Render(w, r, "log", web.Page{Title: i18n.T(ctx, "Audit log"), Wide: true, Status: status, Data: p,
+		Lead: i18n.T(ctx, "Every call of a tool and every act in the console, newest first."),
+		Keys: []web.Key{{Press: "j", Does: i18n.T(ctx, "Next row")}, {Press: "k", Does: i18n.T(ctx, "Row before")},
+			{Press: "o", Does: i18n.T(ctx, "Open the row")}, {Press: "n", Does: i18n.T(ctx, "Next page")}}})
 }
 
 // fill looks for the rows of a page.
@@ -96,7 +96,7 @@ func (o *Overview) fill(r *http.Request, p *logPage, after auditlog.Position) (e
 	case page.Unfinished:
 		p.Back, p.Further = page.Next, next
 	case !page.Next.At.IsZero():
-		p.Pager.Next = web.Link{Text: "Older", Href: next}
+		p.Pager.Next = web.Link{Text: i18n.T(ctx, "Older"), Href: next}
 	}
 	ids := map[string]bool{}
 	for _, c := range page.Calls {
@@ -105,7 +105,7 @@ func (o *Overview) fill(r *http.Request, p *logPage, after auditlog.Position) (e
 	names := o.names(ctx, ids)
 	for _, c := range page.Calls {
 		d := detailOf(c.Detail)
-		p.Rows = append(p.Rows, row{c, names[keyID(c)], logPath + "/" + c.Position().String(), o.c.Owners.Foreign(c), d.about(), d.told()})
+		p.Rows = append(p.Rows, row{c, names[keyID(c)], logPath + "/" + c.Position().String(), o.c.Owners.Foreign(c), d.about(ctx), d.told()})
 	}
 	return nil
 }
@@ -157,17 +157,18 @@ func (o *Overview) call(w http.ResponseWriter, r *http.Request) error {
 	if o.c.TraceURL != "" && c.TraceID != "" {
 		p.Trace = strings.ReplaceAll(o.c.TraceURL, TracePlace, url.PathEscape(c.TraceID))
 	}
-	p.read()
-	return o.site.Render(w, r, "call", web.Page{Title: c.Tool, Data: p, Crumbs: []web.Link{{Text: "Audit log", Href: logPath}}})
+	p.read(r.Context())
+	return o.site.Render(w, r, "call", web.Page{Title: c.Tool, Data: p,
+		Crumbs: []web.Link{{Text: i18n.T(r.Context(), "Audit log"), Href: logPath}}})
 }
 
 // read takes from the detail what the page shows by itself. Other writers of the log may have put anything there.
-func (p *callPage) read() {
+func (p *callPage) read(ctx context.Context) {
 	if p.Detail == "" {
 		return
 	}
 	d := detailOf(p.Detail)
-	p.SQL, p.Draft, p.Told, p.About = d.SQL, d.Draft, d.told(), d.about()
+	p.SQL, p.Draft, p.Told, p.About = d.SQL, d.Draft, d.told(), d.about(ctx)
 	p.JSON = p.Detail
 	var b bytes.Buffer
 	if len(p.Detail) <= maxIndented && depth(p.Detail) <= maxDepth && json.Indent(&b, []byte(p.Detail), "", "  ") == nil {

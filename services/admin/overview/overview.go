@@ -18,7 +18,7 @@ import (
 	"hub.internal/services/admin/auditlog"
 )
 
-//go:embed pages/*.html assets
+//go:embed pages/*.html pages/*.json assets
 var files embed.FS
 
 // Log is the audit log's reader.
@@ -54,10 +54,14 @@ type Config struct {
 	Now func() time.Time
 }
 
-// Line is a list of numbers as a line, for a drawing of 120 by 28: its path, and in words what it shows.
+// Line is a list of numbers as a line, for a drawing of 120 by 28: its path, and what tells in words what it shows.
 type Line interface {
-	Label() string
 	Path() string
+	Count() int
+	Low() string
+	High() string
+	First() string
+	Last() string
 }
 
 // TracePlace stands for the id of a trace in Config.TraceURL.
@@ -78,7 +82,7 @@ func New(c Config, site func(web.Options) (*web.Site, error)) (*Overview, error)
 		c.Now = time.Now
 	}
 	s, err := site(web.Options{Files: files, Folder: "overview", Funcs: template.FuncMap{
-		"milliseconds": milliseconds, "outcome": outcome, "foreign": foreign}})
+		"milliseconds": milliseconds, "outcome": outcome}})
 	if err != nil {
 		return nil, err
 	}

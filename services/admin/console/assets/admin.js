@@ -3,7 +3,7 @@
   "use strict";
 
   // Sorting, by the rules of the server's: what is empty comes last, numbers by their value, texts without regard to case.
-  const keyOf = (cell) => cell.dataset.keyValue ?? (cell.querySelector(":scope > [aria-label=nothing]") ? "" : (cell.querySelector("li bdi, summary") ?? cell).textContent.trim().toLowerCase());
+  const keyOf = (cell) => cell.dataset.keyValue ?? (cell.querySelector(":scope > .muted[aria-label]") ? "" : (cell.querySelector("li bdi, summary") ?? cell).textContent.trim().toLowerCase());
   const sort = (th) => {
     const table = th.closest("table");
     const index = [...th.parentElement.children].indexOf(th);

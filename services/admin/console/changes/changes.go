@@ -3,6 +3,7 @@
 package changes
 
 import (
+	"context"
 	"encoding/json"
 	"regexp"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"hub.internal/pkg/jsontree"
 	"hub.internal/pkg/text"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin"
 )
 
@@ -29,12 +31,12 @@ type Line struct {
 }
 
 // Between lists what has to be done to a version to make it the other one; nothing when they read alike.
-func Between(before, after admin.Page) (lines []Line, more bool) {
+func Between(ctx context.Context, before, after admin.Page) (lines []Line, more bool) {
 	// A unified diff (Myers) of the two texts, with a few lines of context.
-	old := linesOf(before)
-	diff, err := udiff.ToUnifiedDiff("", "", old, udiff.Lines(old, linesOf(after)), around)
+	old := linesOf(ctx, before)
+	diff, err := udiff.ToUnifiedDiff("", "", old, udiff.Lines(old, linesOf(ctx, after)), around)
 	if err != nil {
-		return []Line{{"gap", "The versions could not be compared."}}, false
+		return []Line{{"gap", i18n.T(ctx, "The versions could not be compared.")}}, false
 	}
 	kinds := map[udiff.OpKind]string{udiff.Delete: "removed", udiff.Insert: "added", udiff.Equal: "same"}
 	for n, hunk := range diff.Hunks {
@@ -53,21 +55,21 @@ func Between(before, after admin.Page) (lines []Line, more bool) {
 }
 
 // linesOf is a version with a line for each thing that it says.
-func linesOf(p admin.Page) string {
+func linesOf(ctx context.Context, p admin.Page) string {
 	var b strings.Builder
 	put := func(parts ...string) {
 		b.WriteString(text.OneLine(strings.Join(parts, " ")) + "\n")
 	}
-	put("Title:", p.Title)
+	put(i18n.T(ctx, "Title:"), p.Title)
 	if p.Description != nil {
-		put("Description:", *p.Description)
+		put(i18n.T(ctx, "Description:"), *p.Description)
 	}
 	for _, s := range p.Sections {
 		title := ""
 		if s.Title != nil {
 			title = *s.Title
 		}
-		put("Section", title, "("+s.Type+")")
+		put(i18n.T(ctx, "Section %s (%s)", title, s.Type))
 		switch s.Type {
 		case admin.Text:
 			if s.Body != nil {

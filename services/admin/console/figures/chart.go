@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -11,6 +12,7 @@ import (
 
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin"
 )
 
@@ -40,7 +42,7 @@ type Row struct {
 const tallFrom = 40
 
 // Of lays out a section of the type bar or line.
-func Of(s admin.Section) Chart {
+func Of(ctx context.Context, s admin.Section) Chart {
 	unit := ""
 	if s.Unit != nil {
 		unit = *s.Unit
@@ -67,7 +69,7 @@ func Of(s admin.Section) Chart {
 	if !some {
 		return c
 	}
-	c.Summary = c.summary(s.Type, values)
+	c.Summary = c.summary(ctx, s.Type, values)
 	if s.Type == admin.Bar {
 		c.Drawing = c.bars(values, min(low, 0), max(high, 0))
 	} else {
@@ -80,7 +82,7 @@ func Of(s admin.Section) Chart {
 func literal(raw json.RawMessage) string { return strings.Trim(string(raw), "\" \t\r\n") }
 
 // summary is the line for those who do not see: of each series its least and its most.
-func (c Chart) summary(kind string, values [][]float64) string {
+func (c Chart) summary(ctx context.Context, kind string, values [][]float64) string {
 	const maxName = 40
 	parts := make([]string, 0, len(values))
 	for i, list := range values {
@@ -99,14 +101,18 @@ func (c Chart) summary(kind string, values [][]float64) string {
 		}
 		name := text.Shorten(c.Names[i], maxName)
 		if n == 0 {
-			parts = append(parts, name+" has no number")
+			parts = append(parts, i18n.T(ctx, "%s has no number", name))
 			continue
 		}
-		parts = append(parts, fmt.Sprintf("%s from %s (%s) to %s (%s)", name, c.Rows[least].Values[i], text.Shorten(c.Rows[least].Label, maxName),
-			c.Rows[largest].Values[i], text.Shorten(c.Rows[largest].Label, maxName)))
+		low, high := c.Rows[least], c.Rows[largest]
+		parts = append(parts, i18n.T(ctx, "%s from %s (%s) to %s (%s)", name, low.Values[i], text.Shorten(low.Label, maxName),
+			high.Values[i], text.Shorten(high.Label, maxName)))
 	}
-	return fmt.Sprintf("%s chart, %s: %s", map[string]string{admin.Bar: "Bar", admin.Line: "Line"}[kind],
-		web.Plural(len(c.Rows), "point", "points"), strings.Join(parts, "; "))
+	points, all := web.PluralIn(ctx, len(c.Rows), "point", "points"), strings.Join(parts, "; ")
+	if kind == admin.Bar {
+		return i18n.T(ctx, "Bar chart, %s: %s", points, all)
+	}
+	return i18n.T(ctx, "Line chart, %s: %s", points, all)
 }
 
 // bars draws a line of text and bar for each number, grouped by the labels where there are several series.

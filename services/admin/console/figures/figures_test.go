@@ -44,7 +44,7 @@ func TestDrawings(t *testing.T) {
 		"line-several": chartOf(admin.Line, "", "a b c", "-5 0 5", "1 2 3"),
 		"line-point":   chartOf(admin.Line, "", "a-label-that-is-much-longer-than-there-is-room-for", "7"),
 	} {
-		c := Of(s)
+		c := Of(t.Context(), s)
 		got, path := c.Summary+"\n"+strings.ReplaceAll(string(c.Drawing), "><", ">\n<")+"\n", filepath.Join("testdata", name+".html")
 		if *update {
 			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
@@ -106,7 +106,7 @@ func TestAnyNumbersAreDrawn(t *testing.T) {
 			}
 			s.Series = append(s.Series, one)
 		}
-		c := Of(s)
+		c := Of(t.Context(), s)
 		wellFormed(t, c.Drawing)
 		if strings.Contains(c.Summary, "\n") || c.Drawing != "" && c.Summary == "" || len(c.Rows) != len(labels) {
 			t.Fatalf("%d rows: %q", len(c.Rows), c.Summary)

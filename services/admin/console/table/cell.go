@@ -4,6 +4,7 @@ package table
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"math"
 	"regexp"
@@ -16,6 +17,7 @@ import (
 	"hub.internal/pkg/markup"
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin"
 	"hub.internal/services/admin/console/figures"
 )
@@ -77,7 +79,7 @@ var (
 )
 
 // cellOf shows a value; plain says that its number is a name, such as an id.
-func cellOf(raw json.RawMessage, plain bool) Cell {
+func cellOf(ctx context.Context, raw json.RawMessage, plain bool) Cell {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || raw[0] == 'n' {
 		return Cell{}
@@ -90,13 +92,13 @@ func cellOf(raw json.RawMessage, plain bool) Cell {
 		}
 		return textCell(s, plain)
 	case 't':
-		return Cell{Text: "yes"}
+		return Cell{Text: i18n.T(ctx, "yes")}
 	case 'f':
-		return Cell{Text: "no"}
+		return Cell{Text: i18n.T(ctx, "no")}
 	case '[':
-		return listCell(raw)
+		return listCell(ctx, raw)
 	case '{':
-		return recordCell(raw)
+		return recordCell(ctx, raw)
 	}
 	return numberCell(string(raw), plain)
 }
@@ -113,7 +115,7 @@ func formatted(raw json.RawMessage, format string) (Cell, bool) {
 			return Cell{}, false
 		}
 		s := &Series{values}
-		return Cell{Series: s, number: true, value: s.Last()}, true
+		return Cell{Series: s, number: true, value: s.newest()}, true
 	}
 	value, ok := admin.Number(raw)
 	c := Cell{number: true, value: value, Text: figures.Number(strings.Trim(string(raw), `" `))}
@@ -174,7 +176,7 @@ func textCell(s string, plain bool) Cell {
 }
 
 // listCell is a list: of numbers a line, of others their texts.
-func listCell(raw json.RawMessage) Cell {
+func listCell(ctx context.Context, raw json.RawMessage) Cell {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil || len(list) == 0 {
 		return Cell{}
@@ -184,14 +186,14 @@ func listCell(raw json.RawMessage) Cell {
 	}
 	var c Cell
 	for _, v := range list[:min(len(list), maxParts)] {
-		c.Parts = append(c.Parts, Part{Text: partOf(v, false)})
+		c.Parts = append(c.Parts, Part{Text: partOf(ctx, v, false)})
 	}
 	c.More = len(list) - len(c.Parts)
 	return c
 }
 
 // recordCell lays out an object in the order of its members.
-func recordCell(raw json.RawMessage) Cell {
+func recordCell(ctx context.Context, raw json.RawMessage) Cell {
 	var c Cell
 	members, _ := jsontree.Members(raw) // what is no object has nothing to show
 	for _, m := range members {
@@ -199,7 +201,7 @@ func recordCell(raw json.RawMessage) Cell {
 			c.More++
 			continue
 		}
-		if part := partOf(m.Value, identity.MatchString(m.Name)); part != "" {
+		if part := partOf(ctx, m.Value, identity.MatchString(m.Name)); part != "" {
 			key, _ := markup.Text(m.Name)
 			c.Parts = append(c.Parts, Part{Name: text.Shorten(strings.ReplaceAll(key, "_", " "), 40), Text: part})
 		}
@@ -208,7 +210,7 @@ func recordCell(raw json.RawMessage) Cell {
 }
 
 // partOf is a value within a cell, in one line.
-func partOf(raw json.RawMessage, plain bool) string {
+func partOf(ctx context.Context, raw json.RawMessage, plain bool) string {
 	if raw = bytes.TrimSpace(raw); len(raw) > 0 && (raw[0] == '{' || raw[0] == '[') {
 		var b bytes.Buffer
 		if json.Compact(&b, raw) != nil {
@@ -216,7 +218,7 @@ func partOf(raw json.RawMessage, plain bool) string {
 		}
 		return text.Shorten(b.String(), maxPart)
 	}
-	c := cellOf(raw, plain)
+	c := cellOf(ctx, raw, plain)
 	if !c.At.IsZero() {
 		return c.At.UTC().Format("2006-01-02 15:04") + " UTC"
 	}

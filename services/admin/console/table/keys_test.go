@@ -19,7 +19,7 @@ func TestKeysThatReachDeep(t *testing.T) {
 			s.Columns = append(s.Columns, admin.Column{Key: strings.Repeat(name+".", levels) + string(rune('!'+i)), Label: "x"})
 		}
 		start := time.Now()
-		Of(s)
+		Of(t.Context(), s)
 		if _, err := CSV(s); err != nil {
 			t.Error(err)
 		}

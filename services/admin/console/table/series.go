@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"hub.internal/pkg/web"
 	"hub.internal/services/admin/console/figures"
 )
 
@@ -53,17 +52,33 @@ func seriesOf(list []json.RawMessage) *Series {
 	return s
 }
 
-// Label says in words what is drawn.
-func (s *Series) Label() string {
-	show := func(v float64) string { return figures.Number(strconv.FormatFloat(v, 'g', -1, 64)) }
-	low, high, _ := figures.Range(s.values)
-	first := s.values[slices.IndexFunc(s.values, func(v float64) bool { return !math.IsNaN(v) })]
-	return fmt.Sprintf("%s from %s to %s: first %s, last %s", web.Plural(len(s.values), "value", "values"), show(low), show(high), show(first),
-		show(s.Last()))
+// figure is a value as people read it.
+func figure(v float64) string { return figures.Number(strconv.FormatFloat(v, 'g', -1, 64)) }
+
+// Count is how many values there are, the gaps among them.
+func (s *Series) Count() int { return len(s.values) }
+
+// Low is the least of the values.
+func (s *Series) Low() string {
+	low, _, _ := figures.Range(s.values)
+	return figure(low)
+}
+
+// High is the largest of the values.
+func (s *Series) High() string {
+	_, high, _ := figures.Range(s.values)
+	return figure(high)
+}
+
+// First is the oldest value that is there.
+func (s *Series) First() string {
+	return figure(s.values[slices.IndexFunc(s.values, func(v float64) bool { return !math.IsNaN(v) })])
 }
 
 // Last is the newest value that is there.
-func (s *Series) Last() float64 { return s.values[s.last()] }
+func (s *Series) Last() string { return figure(s.newest()) }
+
+func (s *Series) newest() float64 { return s.values[s.last()] }
 
 // last is where that stands.
 func (s *Series) last() int {

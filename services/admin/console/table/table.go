@@ -2,11 +2,13 @@ package table
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"math"
 	"slices"
 	"strings"
 
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin"
 	"hub.internal/services/admin/console/figures"
 )
@@ -31,7 +33,7 @@ type Column struct {
 }
 
 // Of lays out the rows of a section.
-func Of(s admin.Section) Table {
+func Of(ctx context.Context, s admin.Section) Table {
 	t := Table{Columns: make([]Column, len(s.Columns)), Rows: make([][]Cell, len(s.Rows)), Sorted: -1}
 	for r, raw := range s.Rows {
 		var row admin.Row
@@ -43,7 +45,7 @@ func Of(s admin.Section) Table {
 				t.Rows[r][c], fits = formatted(raw, *column.Format)
 			}
 			if !fits {
-				t.Rows[r][c] = cellOf(raw, identity.MatchString(column.Key))
+				t.Rows[r][c] = cellOf(ctx, raw, identity.MatchString(column.Key))
 			}
 		}
 	}
@@ -55,7 +57,7 @@ func Of(s admin.Section) Table {
 			cells[r] = t.Rows[r][c]
 			drawn = drawn || cells[r].Series != nil
 		}
-		fillBars(cells)
+		fillBars(ctx, cells)
 		t.Columns[c] = Column{Label: column.Label, Number: numeric(cells)}
 		align := ""
 		if column.Align != nil {
@@ -69,14 +71,15 @@ func Of(s admin.Section) Table {
 }
 
 // fillBars draws the bars of a column by its largest number.
-func fillBars(cells []Cell) {
+func fillBars(ctx context.Context, cells []Cell) {
 	largest := 0.0
 	for _, c := range cells {
 		largest = max(largest, math.Abs(c.value))
 	}
 	for _, c := range cells {
 		if c.Bar != nil {
-			*c.Bar = figures.BarOf(figures.Percent(math.Abs(c.value)/max(largest, math.SmallestNonzeroFloat64))+" of the largest", c.value, largest)
+			share := figures.Percent(math.Abs(c.value) / max(largest, math.SmallestNonzeroFloat64))
+			*c.Bar = figures.BarOf(i18n.T(ctx, "%s of the largest", share), c.value, largest)
 		}
 	}
 }

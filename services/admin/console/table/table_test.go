@@ -17,14 +17,15 @@ func TestCells(t *testing.T) {
 		`"https://x.example/a"`: "https://x.example/a → https://x.example/a", `"javascript:alert(1)"`: "javascript:alert(1)",
 		`"//evil.example"`: "//evil.example", `"a@x.example"`: "a@x.example → mailto:a@x.example", `"tel:+123456"`: "tel:+123456",
 		`["a","b",1000]`: "[a|b|1,000]", `{"name":"x","brand_id":1200,"none":null,"in":{"a":[1]}}`: `[name x|brand id 1200|in {"a":[1]}]`,
-		`[1]`: "[1]", `[1,"2"]`: "[1|2]", `[1,2]`: "~2 values from 1 to 2: first 1, last 2", `[1,null]`: "[1|]", `[1e999,2]`: "[1e999|2]",
+		`[1]`: "[1]", `[1,"2"]`: "[1|2]", `[1,2]`: "~2 from 1 to 2: first 1, last 2", `[1,null]`: "[1|]", `[1e999,2]`: "[1e999|2]",
 		`{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7,"h":8,"i":9}`: "[a 1|b 2|c 3|d 4|e 5|f 6|g 7|h 8] +1",
 	} {
-		if got := shown(cellOf(json.RawMessage(raw), false)); got != want {
+		if got := shown(cellOf(t.Context(), json.RawMessage(raw), false)); got != want {
 			t.Errorf("%s: %s, want %s", raw, got, want)
 		}
 	}
 	if c := cellOf(
+		t.Context(),
 		json.RawMessage(`"`+strings.Repeat("long ", 3000)+`"`),
 		false,
 	); len([]rune(c.Text)) > maxText || len([]rune(c.Whole)) > maxWhole ||
@@ -39,7 +40,8 @@ func shown(c Cell) string {
 		out += " → " + c.Href
 	}
 	if c.Series != nil {
-		out += "~" + c.Series.Label()
+		s := c.Series
+		out += fmt.Sprintf("~%d from %s to %s: first %s, last %s", s.Count(), s.Low(), s.High(), s.First(), s.Last())
 	}
 	if len(c.Parts) > 0 {
 		var parts []string
@@ -87,19 +89,19 @@ func TestFormats(t *testing.T) {
 	cell := func(format, raw string) Cell {
 		column := admin.Column{Key: "a", Format: &format}
 		rows := []json.RawMessage{json.RawMessage(`{"a":` + raw + `}`), json.RawMessage(`{"a":-200}`)}
-		return Of(admin.Section{Columns: []admin.Column{column}, Rows: rows}).Rows[0][0]
+		return Of(t.Context(), admin.Section{Columns: []admin.Column{column}, Rows: rows}).Rows[0][0]
 	}
 	for _, c := range []struct{ format, raw, want string }{
 		{admin.Percent, "0.3248", "32.5 %"}, {admin.Percent, `"0.5"`, "50.0 %"}, {admin.Percent, "-1.2", "-120.0 %"}, {admin.Percent, "0",
 			"0.0 %"},
 		{admin.Percent, "0.0001234", "0.012 %"}, {admin.Percent, `"n/a"`, "n/a"}, {admin.Percent, "null", ""}, {admin.Percent, "[1,2]",
-			"~2 values from 1 to 2: first 1, last 2"}, {admin.Percent, "12.345", "1,234.5 %"},
+			"~2 from 1 to 2: first 1, last 2"}, {admin.Percent, "12.345", "1,234.5 %"},
 		{admin.Money, "1234567", "₩1,234,567"}, {admin.Money, "-1200.5", "-₩1,200.5"}, {admin.Money, `"98000.00"`, "₩98,000.00"},
 		{admin.Money, "true", "yes"}, {admin.InBar, "100", "100 (50.0 % of the largest: info 500)"},
 		{admin.InBar, "-200", "-200 (100.0 % of the largest: bad 1000)"}, {admin.InBar, `"x"`, "x"}, {admin.InBar, "0",
 			"0 (0.0 % of the largest: info 0)"},
-		{admin.Sparkline, "[1]", "~1 value from 1 to 1: first 1, last 1"}, {admin.Sparkline, "[null,3,null,1,null]",
-			"~5 values from 1 to 3: first 3, last 1"}, {admin.Sparkline, "[null]", "[]"}, {admin.Sparkline, "7", "7"},
+		{admin.Sparkline, "[1]", "~1 from 1 to 1: first 1, last 1"}, {admin.Sparkline, "[null,3,null,1,null]",
+			"~5 from 1 to 3: first 3, last 1"}, {admin.Sparkline, "[null]", "[]"}, {admin.Sparkline, "7", "7"},
 		{admin.Date, `"2026-01-31"`, "2026-01-31"}, {admin.Date, `"2026-01-31 23:30:00"`, "2026-01-31"},
 		{admin.Date, `"2026-01-31T23:30:00+09:00"`, "day 2026-01-31T14:30:00Z"}, {admin.Date, `"2026-02-31"`, "2026-02-31"},
 		{admin.Date, "20260131", "20,260,131"}, {"of a later release", "1234", "1,234"},
@@ -136,7 +138,7 @@ func FuzzOf(f *testing.F) {
 				{Key: b, Label: "D", Format: new(admin.Sparkline)}, {Key: a, Label: "E", Format: new(admin.Date)}},
 			Rows: []json.RawMessage{json.RawMessage(row), json.RawMessage(`{"a":2}`), json.RawMessage(`{}`)},
 		}
-		table := Of(s)
+		table := Of(t.Context(), s)
 		for _, line := range table.Rows {
 			for _, c := range line {
 				if c.Href != "" && !strings.HasPrefix(c.Href, "http://") && !strings.HasPrefix(c.Href, "https://") &&

@@ -265,8 +265,12 @@ func (s *Site) execute(w http.ResponseWriter, r *http.Request, t *template.Templ
 	v := pageView{Page: p, Path: r.URL.Path, Here: "/", RequestID: caller.From(r.Context()).RequestID, Flash: flash}
 	v.User, v.SignedIn = UserOf(r.Context())
 	v.Tabs = NamesIn(r.Context(), navigationOf(r, p))
-	if r.Method == http.MethodGet && len(r.URL.RequestURI()) <= maxNext {
-		v.Here = r.URL.RequestURI()
+	switch at := r.URL.RequestURI(); {
+	case r.Method != http.MethodGet || len(at) > maxNext:
+	case p.Status >= http.StatusBadRequest: // what was asked for may be a secret, and was not what it should be
+		v.Here = r.URL.EscapedPath()
+	default:
+		v.Here = at
 	}
 	var b bytes.Buffer
 	if err := t.ExecuteTemplate(&b, block, v); err != nil {

@@ -789,8 +789,8 @@ func TestLanguages(t *testing.T) {
 		}
 	}
 	// What a fault says is in English where no catalogue has it.
-	w := d.do(t, user, "GET", "/fault", "", "Accept-Language", "ko")
-	if body := w.Body.String(); !strings.Contains(body, `<span lang="en">`) || !strings.Contains(body, "처음으로") {
+	w := d.do(t, user, "GET", "/fault?t=secret", "", "Accept-Language", "ko")
+	if body := w.Body.String(); !strings.Contains(body, `name="next" value="/fault"`) || !strings.Contains(body, `<span lang="en">`) || !strings.Contains(body, "처음으로") {
 		t.Errorf("%s", body)
 	}
 }

@@ -293,6 +293,22 @@ func TestDrawnSections(t *testing.T) {
 		`<ins dir="auto">Done: 4 / 4</ins>`)
 }
 
+// TestPagesInKorean: what pages say is in the reader's language, what agents have written is as it is.
+func TestPagesInKorean(t *testing.T) {
+	h := newHouse(t)
+	h.reports(
+		object{"type": "bar", "labels": []any{"a", "b"}, "series": []any{object{"name": "Sold", "values": []any{5, 1}}}, "caption": "no"},
+		object{"type": "table", "title": "Brands", "columns": []any{object{"key": "open", "label": "Open"}, object{"key": "n", "label": "N"}},
+			"rows": []any{object{"open": true, "n": []int{1, 5, 3}}, object{"open": "yes"}}},
+	)
+	has(t, h.visit(ada, "GET", "/p/reports/weekly", nil, "Accept-Language", "ko").Body.String(), "<h1>Week one</h1>",
+		`aria-label="막대 차트, 점 2개: Sold 최소 1(b), 최대 5(a)"`, `aria-label="값 3개, 1부터 5까지: 처음 1, 마지막 3"`, "<bdi>예</bdi>", "<bdi>yes</bdi>",
+		`aria-label="Brands CSV 내려받기"`, "2행", `<figcaption class="muted" dir="auto">no</figcaption>`, "버전 1, <bdi>agent (u1)</bdi> 작성")
+	refused := h.visit(ada, "GET", "/admin/menus/delete?group=reports", nil, "Accept-Language", "ko")
+	has(t, refused.Body.String(), "항목이 있어 삭제할 수 없습니다.")
+	has(t, h.visit(ada, "GET", "/admin/menus/delete?group=reports", nil).Body.String(), "It has items, so it cannot be deleted.")
+}
+
 // TestSectionsOfALaterRelease: what this release does not know is said, and the rest of the page stays readable.
 func TestSectionsOfALaterRelease(t *testing.T) {
 	h := newHouse(t)

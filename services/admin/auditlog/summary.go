@@ -4,8 +4,8 @@ import "time"
 
 // Range is how far back a summary goes, in the steps of its plots.
 type Range struct {
-	// Name is short: 24h.
-	Name string
+	// Name is short: 24h. Text is for people.
+	Name, Text string
 	// Steps is how many whole ones there are beside the one that runs.
 	Steps int
 	Step  time.Duration
@@ -16,11 +16,11 @@ func Ranges() []Range {
 	const day = 24 * time.Hour
 	// A range has 12 to 52 steps, which a plot has the width for.
 	return []Range{
-		{"1h", 12, 5 * time.Minute},
-		{"24h", 24, time.Hour},
-		{"7d", 28, 6 * time.Hour},
-		{"30d", 30, day},
-		{"365d", 52, 7 * day},
+		{"1h", "1 hour", 12, 5 * time.Minute},
+		{"24h", "24 hours", 24, time.Hour},
+		{"7d", "7 days", 28, 6 * time.Hour},
+		{"30d", "30 days", 30, day},
+		{"365d", "1 year", 52, 7 * day},
 	}
 }
 

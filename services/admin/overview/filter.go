@@ -49,13 +49,12 @@ func filterOf(ctx context.Context, v url.Values, now time.Time, owners auditlog.
 	return f
 }
 
-// rangeTexts are the ranges in words, by their names.
-var rangeTexts = map[string]string{"1h": i18n.N("1 hour"), "24h": i18n.N("24 hours"), "7d": i18n.N("7 days"), "30d": i18n.N("30 days"),
-	"365d": i18n.N("1 year")}
+// What auditlog calls its ranges, for the catalogue of these pages.
+var _ = []string{i18n.N("1 hour"), i18n.N("24 hours"), i18n.N("7 days"), i18n.N("30 days"), i18n.N("1 year")}
 
 // rangeText is a range in words.
 func rangeText(ctx context.Context, g auditlog.Range) string {
-	return i18n.From(ctx).Text(rangeTexts[g.Name])
+	return i18n.From(ctx).Text(g.Text)
 }
 
 // withins are the choices of how far back a search goes.

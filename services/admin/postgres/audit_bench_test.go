@@ -194,9 +194,9 @@ func measureAudit(ctx context.Context, reader *postgres.Reader, searches []audit
 		var sum auditlog.Summary
 		m, err := repeated(auditRuns, func(int) (err error) { sum, err = reader.Summary(ctx, g); return err })
 		if err != nil {
-			return fmt.Errorf("%s: %w", g.Name, err)
+			return fmt.Errorf("%s: %w", g.Text, err)
 		}
-		p("| %s | %d | %s |\n", g.Name, sum.Total.Calls, within(m, summaryLimit))
+		p("| %s | %d | %s |\n", g.Text, sum.Total.Calls, within(m, summaryLimit))
 	}
 	began, n := time.Now(), 0
 	if _, _, err := reader.Export(ctx, auditlog.Filter{}, 200_000, func(auditlog.Call) error { n++; return nil }); err != nil {

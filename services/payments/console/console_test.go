@@ -216,3 +216,15 @@ func TestCredentialsAreForAdministrators(t *testing.T) {
 		t.Errorf("%+v, %v", list, err)
 	}
 }
+
+func TestCredentialsInKorean(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	o.post("/admin/credentials", given("provider", "nicepay", "env", "sandbox"), "/admin/credentials/1")
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "/admin/credentials/1/deactivate", nil)
+	r.Header = callertest.Header(t, "payments", as("admin"))
+	r.Header.Set("Accept-Language", "ko")
+	w := httptest.NewRecorder()
+	o.mux.ServeHTTP(w, r)
+	o.has(w, "이 자격 증명을 사용 중지할까요?", "확인을 위해 nicepay sandbox 입력", "자격 증명 1", "계속 사용")
+}

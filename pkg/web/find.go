@@ -15,7 +15,7 @@ const FindPath = "/internal/console/find"
 // FindRequest is what was typed: one line of 1 to 200 characters, without blanks around it.
 type FindRequest struct {
 	Text string `json:"text"`
-	// Language is the code of that in which what was found is named; empty for English.
+	// Language is the code of that in which what was found is named; empty is English.
 	Language string `json:"language,omitempty"`
 }
 

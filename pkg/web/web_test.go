@@ -773,11 +773,21 @@ func TestKitOfLists(t *testing.T) {
 // TestLanguages asks for the same page in both languages, by the browser's header and by what the reader has chosen.
 func TestLanguages(t *testing.T) {
 	d := newDesk(t)
+	nav := web.EncodeNavigation([]web.Tab{{Name: "System", Items: []web.Item{{Name: "Drafts", Href: "/page"}}},
+		{Name: "Orders", Menu: true, Items: []web.Item{{Name: "Orders", Href: "/orders"}}}}, "/page")
 	for _, c := range []struct{ accepted, chosen, lang, signOut string }{
 		{"", "", "en", "Sign out"}, {"ko-KR,ko;q=0.9,en;q=0.8", "", "ko", "로그아웃"}, {"ko", "en", "en", "Sign out"}, {"en", "ko", "ko", "로그아웃"},
 	} {
-		w := d.do(t, user, "GET", "/page?a=b", "", "Accept-Language", c.accepted, "Cookie", "__Host-hub-language="+c.chosen)
+		w := d.do(t, user, "GET", "/page?a=b", "", "Accept-Language", c.accepted, "Cookie", "__Host-hub-language="+c.chosen,
+			web.NavigationHeader, nav)
 		body := w.Body.String()
+		// The console's own names are in the reader's language, those of menus as they were written.
+		names := map[string][]string{"en": {"System", "Drafts", "Orders"}, "ko": {"시스템", "초안", "Orders"}}[c.lang]
+		for _, name := range names {
+			if !strings.Contains(body, "<bdi>"+name+"</bdi>") {
+				t.Errorf("%+v: no %s in %s", c, name, body)
+			}
+		}
 		for _, part := range []string{`<html lang="` + c.lang + `">`, ">" + c.signOut + "</button>",
 			`<button class="quiet small" name="to" value="` + c.lang + `" lang="` + c.lang + `" aria-current="true">`, `name="next" value="/page?a=b"`} {
 			if !strings.Contains(body, part) {

@@ -26,6 +26,8 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/seal"
 	"hub.internal/pkg/service"
+	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/apps"
 	"hub.internal/services/auth/console"
@@ -103,7 +105,7 @@ func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 	}
 	mux := http.NewServeMux()
 	server := hop.Server{Mux: mux, Keys: keys, Logger: logger}
-	service.Operations(server, auth.Operations(nil, h.People)...)
+	service.Operations(server, append(auth.Operations(nil, h.People), console.Operations(pages)...)...)
 	for _, r := range auth.Routes(h.links) {
 		server.Route(r)
 	}
@@ -733,6 +735,77 @@ func TestLogout(t *testing.T) {
 	}
 }
 
+// TestLanguage: the choice of a language is kept with the browser, and with who is signed in, whose next browser has it as well.
+func TestLanguage(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	u := h.add(t, ada, "admin")
+	s, _ := h.signIn(t, ada)
+	user := caller.Caller{Kind: caller.User, HubUser: u.ID, Email: u.Email, Name: u.Name, CredentialID: s.ID, Roles: u.Roles}
+	const name = "__Host-hub-language"
+	chooses := func(who caller.Caller, to, next string) (status int, location, chosen string) {
+		res, _ := h.visit(t, who, "POST", "/language", url.Values{"to": {to}, "next": {next}})
+		if c := cookie(res, name); c != nil {
+			chosen = c.Value
+			if c.MaxAge != 365*24*60*60 || !c.HttpOnly || !c.Secure {
+				t.Errorf("cookie %s", c.Raw)
+			}
+		}
+		return res.StatusCode, res.Header.Get("Location"), chosen
+	}
+	good := url.Values{"email": {ada}, "password": {password}}
+	if res, _ := h.visit(t, visitor, "POST", "/login", good); res.StatusCode != 303 || cookie(res, name) != nil {
+		t.Errorf("a log-in without a choice: %d %v", res.StatusCode, res.Header)
+	}
+	const login = "/login?next=%2Fdrafts"
+	if status, to, chosen := chooses(visitor, "ko", login); status != 303 || to != login || chosen != "ko" {
+		t.Errorf("a visitor: %d %q %q", status, to, chosen)
+	}
+	if kept := must(h.User(h.ctx, u.ID)).Language; kept != "" {
+		t.Errorf("a visitor has chosen %q for somebody", kept)
+	}
+	for _, bad := range []string{"", "de", "KO", "ko; Path=/x", strings.Repeat("k", 5000)} {
+		if status, _, chosen := chooses(user, bad, "/"); status != 400 || chosen != "" {
+			t.Errorf("%.20q: %d %q", bad, status, chosen)
+		}
+	}
+	for _, l := range i18n.Languages {
+		for next, want := range map[string]string{"/drafts?a=b": "/drafts?a=b", "//evil.example": "/", "": "/"} {
+			if status, to, chosen := chooses(user, l.Code(), next); status != 303 || to != want || chosen != l.Code() {
+				t.Errorf("%s to %q: %d %q %q", l.Code(), next, status, to, chosen)
+			}
+		}
+		if kept := must(h.User(h.ctx, u.ID)).Language; kept != l.Code() {
+			t.Errorf("kept is %q, not %s", kept, l.Code())
+		}
+		res, _ := h.visit(t, visitor, "POST", "/login", good, "Cookie", name+"=en")
+		if c := cookie(res, name); c == nil || c.Value != l.Code() {
+			t.Errorf("another browser: %v", res.Header)
+		}
+	}
+	if res, _ := h.visit(t, visitor, "GET", "/language", nil); res.StatusCode != 405 {
+		t.Errorf("looked at: %d", res.StatusCode)
+	}
+	_, page := h.visit(t, user, "GET", "/account/sessions", nil, "Accept-Language", "en", "Cookie", name+"=ko")
+	if !strings.Contains(page, `<html lang="ko">`) || !strings.Contains(page, "로그인된 곳") {
+		t.Errorf("in Korean: %s", page)
+	}
+	_, page = h.visit(t, visitor, "POST", "/login", url.Values{"email": {ada}, "password": {"x"}}, "Accept-Language", "ko")
+	if !strings.Contains(page, `<span lang="en">The e-mail address or the password is not right.</span>`) {
+		t.Errorf("a refusal, whose words are the API's: %s", page)
+	}
+	for language, kind := range map[string]string{"": "Users", "en": "Users", "ko": "사용자", "xx": "Users"} {
+		req := must(http.NewRequestWithContext(t.Context(), "POST", h.url+web.FindPath,
+			strings.NewReader(fmt.Sprintf(`{"text":"lovelace","language":%q}`, language))))
+		req.Header = callertest.Header(t, "auth", user)
+		res := must(http.DefaultClient.Do(req))
+		defer res.Body.Close()
+		if body := must(io.ReadAll(res.Body)); !strings.Contains(string(body), `"kind":"`+kind+`"`) {
+			t.Errorf("found in %q: %s", language, body)
+		}
+	}
+}
+
 func TestAccountPage(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -811,8 +884,8 @@ func TestAccountPage(t *testing.T) {
 func TestPagesNeedAToken(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
-	for _, path := range []string{"/login", "/logout", "/account/sessions", "/login/oidc", "/assets/auth/x/hub.css", auth.ResolvePath,
-		auth.KnownPath} {
+	for _, path := range []string{"/login", "/logout", "/language", "/account/sessions", "/login/oidc", "/assets/auth/x/hub.css",
+		auth.ResolvePath, auth.KnownPath} {
 		res, err := http.Post(h.url+path, "application/json", strings.NewReader(`{}`))
 		if err != nil {
 			t.Fatal(err)

@@ -196,7 +196,7 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 		return nil
 	}
 	site.Handle(mux, "GET /connect", web.Anybody, page)
-	for _, prefix := range []string{"/drafts", "/admin/keys", "/login", "/logout", "/unsubscribe", "/connect/consent", "/account/x"} {
+	for _, prefix := range []string{"/drafts", "/admin/keys", "/login", "/logout", "/language", "/unsubscribe", "/connect/consent", "/account/x"} {
 		site.Handle(mux, prefix, web.Anybody, page)
 		site.Handle(mux, prefix+"/", web.Anybody, page)
 	}
@@ -229,6 +229,7 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 				tool.Route{Prefix: "/admin/keys", Role: "admin", Tab: "Admin", Title: "API keys", Position: 2},
 				tool.Route{Prefix: "/account/x", Tab: "System", Title: "You", Position: 9},
 				tool.Route{Prefix: "/login", Public: true}, tool.Route{Prefix: "/logout", Public: true},
+				tool.Route{Prefix: "/language", Public: true},
 				tool.Route{Prefix: "/unsubscribe", Public: true}, tool.Route{Prefix: "/connect", Public: true})},
 			{Service: "gone", Console: []tool.Route{{Prefix: "/admin", Role: "admin", Tab: "Admin", Title: "Overview", Position: 1}}},
 		} {
@@ -382,6 +383,13 @@ func TestConsoleAccess(t *testing.T) {
 		strings.Contains(r.body, `href="/admin/keys"`) {
 		t.Errorf("the page of a refusal: %d %s", r.status, r.body)
 	}
+	for language, heading := range map[string]string{"en": "You may not see this page", "ko": "이 페이지를 볼 수 없습니다"} {
+		headers := with(session(reviewerSession), asPerson, []string{"Accept-Language", language})
+		r := h.visit(t, "GET", "/admin/keys", "", headers...)
+		if !strings.Contains(r.body, `<html lang="`+language+`">`) || !strings.Contains(r.body, heading) {
+			t.Errorf("in %s: %s", language, r.body)
+		}
+	}
 }
 
 // TestWhatTheOwnerSees passes everything that must not reach a service.
@@ -483,7 +491,7 @@ func TestCredentialsDoNotCross(t *testing.T) {
 // TestCrossOrigin is the table of what a browser may send from where.
 func TestCrossOrigin(t *testing.T) {
 	h := newHouse(t)
-	for _, path := range []string{"/drafts/1", "/login", "/logout", "/unsubscribe/x", "/account/x"} {
+	for _, path := range []string{"/drafts/1", "/login", "/logout", "/language", "/unsubscribe/x", "/account/x"} {
 		for name, c := range map[string]struct {
 			headers []string
 			refused bool

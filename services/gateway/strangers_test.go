@@ -327,6 +327,9 @@ func TestFormsOfANetwork(t *testing.T) {
 	if r := send("192.0.2.1", "Cookie", "__Host-hub-browser="+aBrowser); r.status != http.StatusOK {
 		t.Errorf("a known browser: %d", r.status)
 	}
+	if r := h.visit(t, "POST", "/language", "to=ko", "X-Forwarded-For", "192.0.2.1"); r.status != http.StatusOK {
+		t.Errorf("a language, for which no password is hashed: %d", r.status)
+	}
 	for i := range 200 {
 		if r := send(fmt.Sprintf("192.0.2.%d", 2+i%9)); r.status == http.StatusOK != (i < 180) {
 			t.Errorf("form %d of the /24: %d", i, r.status)

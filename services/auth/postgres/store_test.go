@@ -16,6 +16,7 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
 )
@@ -141,6 +142,29 @@ func TestWhatTheRoleMayNotDo(t *testing.T) {
 	var rows int
 	if err := owner.QueryRow(t.Context(), `SELECT count(*) FROM audit.calls`).Scan(&rows); err != nil || rows != 1 {
 		t.Errorf("%d audit rows, %v", rows, err)
+	}
+}
+
+// TestLanguages: the store takes each language of the console, and no other.
+func TestLanguages(t *testing.T) {
+	t.Parallel()
+	s := open(t, migrated(t).URL("auth"))
+	u := auth.User{ID: "usr_1", Email: "ada@example.com", Name: "Ada", Roles: []string{}, CreatedBy: "test", CreatedAt: time.Now()}
+	if err := s.AddUser(t.Context(), u, nil, entry()); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range i18n.Languages {
+		err := s.SetLanguage(t.Context(), u.ID, l.Code())
+		kept, _, unread := s.UserByID(t.Context(), u.ID)
+		if err != nil || unread != nil || kept.Language != l.Code() {
+			t.Errorf("%s: %q, %v, %v", l.Code(), kept.Language, err, unread)
+		}
+	}
+	if err := s.SetLanguage(t.Context(), u.ID, "xx"); err == nil {
+		t.Error("a language that the console does not have was taken")
+	}
+	if err := s.SetLanguage(t.Context(), "usr_2", "ko"); err != nil {
+		t.Errorf("of nobody: %v", err)
 	}
 }
 

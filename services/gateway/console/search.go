@@ -82,10 +82,7 @@ func (k *Console) ask(ctx context.Context, v *visit, view *searchView) {
 	answers, failures := make([]web.FindResponse, len(finders)), make([]error, len(finders))
 	ctx, cancel := context.WithTimeout(caller.With(ctx, v.Caller), findPatience)
 	defer cancel()
-	question := web.FindRequest{Text: view.Text}
-	if speaks := i18n.From(ctx); speaks != nil { // a service of an earlier release knows English alone, and refuses a question that names it
-		question.Language = speaks.Code()
-	}
+	question := web.FindRequest{Text: view.Text, Language: i18n.From(ctx).Code()}
 	var all sync.WaitGroup
 	for i, name := range finders {
 		if client := k.Edge.Services.Client(name); client != nil {

@@ -3,7 +3,9 @@ package console_test
 import (
 	"fmt"
 	"maps"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 
 	"hub.internal/pkg/web"
@@ -45,6 +47,30 @@ func TestFound(t *testing.T) {
 		kinds, more, to := console.Found(c.away, c.found...)
 		if !maps.Equal(kinds, c.kinds) || !slices.Equal(more, c.more) || to != c.to {
 			t.Errorf("%s: %v, more of %v, to %q", name, kinds, more, to)
+		}
+	}
+}
+
+// TestPagesAreFoundInEachLanguage: a page is found by its name in the reader's language and in English, and one of a menu by its own.
+func TestPagesAreFoundInEachLanguage(t *testing.T) {
+	tabs := []web.Tab{{Name: "System", Items: []web.Item{{Name: "Drafts", Href: "/drafts"}, {Name: "Your account", Href: "/account"}}},
+		{Name: "Drafts", Menu: true, Items: []web.Item{{Name: "Orders", Href: "/p/x"}}}}
+	for _, c := range []struct{ language, text, want string }{
+		{"en", "drafts", "[Drafts of System, Orders of Drafts]"}, {"en", "초안", "[]"}, {"en", "your", "[Your account of System]"},
+		{"ko", "초안", "[초안 of 시스템]"}, {"ko", "DRAFT", "[초안 of 시스템, Orders of Drafts]"}, {"ko", "시스템", "[초안 of 시스템, 내 계정 of 시스템]"},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/search", nil)
+		r.Header.Set("Accept-Language", c.language)
+		hits, err := console.PagesNamed(r, tabs, c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var found []string
+		for _, h := range hits {
+			found = append(found, h.Title+" of "+h.Note)
+		}
+		if got := "[" + strings.Join(found, ", ") + "]"; got != c.want {
+			t.Errorf("%s: %q finds %s, want %s", c.language, c.text, got, c.want)
 		}
 	}
 }

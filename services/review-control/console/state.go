@@ -62,6 +62,8 @@ var flagBadges = map[triage.Flag]web.Badge{
 	triage.Misleading: {Kind: "bad", Text: "Misleading link"},
 	triage.Suppressed: {Kind: "bad", Text: "Suppressed since"},
 	triage.Warned:     {Kind: "warn", Text: "Look closely"},
+	triage.Unmarked:   {Kind: "bad", Text: "No mark"},
+	triage.NoFooter:   {Kind: "bad", Text: "No footer"},
 	triage.Stray:      {Kind: "bad", Text: "Another's context"},
 	triage.Misnamed:   {Kind: "warn", Text: "Another's name"},
 	triage.Unfinished: {Kind: "warn", Text: "Unfinished text"},

@@ -72,7 +72,7 @@ func TestAccessibility(t *testing.T) {
 		p.Link("pay.orders.refund").Click()
 		p.Sees("Previous: Routes:")
 		p.Inspect("docs-orders")
-		for _, at := range []string{"/docs#get_brand", "/docs/tools/explore#get_brand"} { // a name alone leads to its page
+		for _, at := range []string{"/docs#get_brand", "/docs/tools/query#get_brand"} { // a name alone leads to its page
 			p.Open(at)
 			p.eventually("the sidebar marks get_brand", func() bool {
 				var marked string

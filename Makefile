@@ -47,10 +47,11 @@ browser: ## Install the servers, and what test alone needs: a browser, a pooler,
 	@$(STACK) install --browser --images
 
 # The suite waits for processes and pages half of its time, so it runs beside the rest; what both need is built before, once.
-# It runs anew each time: go's test cache cannot see that the programs which it builds and starts have changed.
+# It runs anew each time: go's test cache cannot see that the programs which it builds and starts have changed. The race detector is in
+# those of its programs that do much at once; the suite itself, which waits for them and for the browser, would take twice the time by it.
 test: browser ## Run every test, with the race detector (SERVERS=all query's tests on MySQL and the newer MariaDB as well)
 	@go build -race work
-	@go test $(TESTFLAGS) $(ALONE) -count=1 -parallel 3 ./services/e2e/... & suite=$$!; status=0; \
+	@go test $(filter-out -race,$(TESTFLAGS)) $(ALONE) -count=1 -parallel 3 ./services/e2e/... & suite=$$!; status=0; \
 	go test $(TESTFLAGS) $(ALONE) $(patsubst %,./%/...,$(filter-out services/e2e,$(MODULES))) || status=1; \
 	wait $$suite || status=1; \
 	if [ "$(SERVERS)" = all ]; then for server in mysql mariadb-next; do \
@@ -59,7 +60,7 @@ test: browser ## Run every test, with the race detector (SERVERS=all query's tes
 	exit $$status
 
 retest: ## Run some tests alone, one after the other (TESTS="TestReview|TestFlood" PACKAGES="./services/e2e")
-	@go test $(TESTFLAGS) $(ALONE) -count=1 -p 1 -parallel 1 -run '^($(TESTS))$$' $(PACKAGES)
+	@go test $(if $(findstring services/e2e,$(PACKAGES)),$(filter-out -race,$(TESTFLAGS)),$(TESTFLAGS)) $(ALONE) -count=1 -p 1 -parallel 1 -run '^($(TESTS))$$' $(PACKAGES)
 
 test-all: export HUB_TEST_ALL = 1
 test-all: export RAPID_CHECKS = 200

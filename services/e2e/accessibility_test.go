@@ -58,26 +58,30 @@ func TestAccessibility(t *testing.T) {
 		p.Inspect("logout")
 	})
 
-	t.Run("the reference", func(t *testing.T) { // which is long, and looks alike in all windows
+	t.Run("the reference", func(t *testing.T) {
 		p := newPage(t, s.url)
 		p.Open("/docs")
-		p.Look("light", 1280)
-		p.report("docs-light-1280", p.violations(nil, nil))
-		for _, place := range []string{"#pay.orders.refund", "#get_brand", "#errors"} {
-			p.Open("/docs" + place)
-			p.eventually("the sidebar marks "+place, func() bool {
-				var at string
-				p.Evaluate(`[...document.querySelectorAll(".side [aria-current=location]")].map((a) => a.hash).join()`, &at)
-				return at == place
-			})
-		}
+		p.Inspect("docs")
 		p.Field("Filter tools and routes").Fill("refund money")
 		p.Sees("pay.orders.refund")
 		p.SeesNot("search_brands")
 		p.Look("dark", 390)
 		p.report("docs-dark-390", p.violations(nil, ofColours))
-		p.Field("Filter tools and routes").Fill("")
 		p.fits("docs-dark-390")
+		p.Look("light", 1280)
+		p.Link("pay.orders.refund").Click()
+		p.Sees("Previous: Routes:")
+		p.Inspect("docs-orders")
+		for _, at := range []string{"/docs#get_brand", "/docs/tools/query#get_brand"} { // a name alone leads to its page
+			p.Open(at)
+			p.eventually("the sidebar marks get_brand", func() bool {
+				var marked string
+				p.Evaluate(`[...document.querySelectorAll(".side [aria-current=location]")].map((a) => a.hash).join()`, &marked)
+				return marked == "#get_brand"
+			})
+		}
+		p.Open("/docs/apps")
+		p.Inspect("docs-apps")
 	})
 
 	p := s.signedIn(t, ada, "/drafts")

@@ -24,7 +24,7 @@ func TestPayments(t *testing.T) {
 		"the guide's golden path": goldenPath, "the guide's client in Go": goClient, "the guide's client in TypeScript": typescriptClient,
 		"one token is good once": oneToken, "credentials": payCredentials, "a link is required": linkRequired, "replays": replays,
 		"forms of answers": answerForms, "webhooks": payWebhooks, "a payer's browser": payersBrowser,
-		"an operator refunds": operatorRefund,
+		"an operator refunds": operatorRefund, "three clicks": threeClicks,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

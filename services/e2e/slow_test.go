@@ -134,7 +134,7 @@ func TestReadersThatNeverRead(t *testing.T) {
 				time.Since(began).Round(time.Millisecond),
 				(most-before)>>20,
 			)
-			if most-before > 48<<20 && !raceEnabled {
+			if most-before > 48<<20 {
 				t.Errorf("the gateway took %d MiB for %d readers that read nothing", (most-before)>>20, readers)
 			}
 		})

@@ -52,7 +52,7 @@ type programs struct {
 	err  error
 }
 
-// checked have the race detector when the tests have it; asReleased are those that a release would build.
+// checked have the race detector; asReleased are those that a release would build.
 var checked, asReleased programs
 
 func (p *programs) build(t testing.TB) string {
@@ -61,7 +61,7 @@ func (p *programs) build(t testing.TB) string {
 		// Beside the stack's own things, where nothing has to be cleaned up.
 		p.dir = filepath.Join(hubtest.Root(t), ".hub", "e2e", "bin")
 		flags := []string{"-ldflags=-s -w"} // nobody debugs them, and links take longest
-		if p == &checked && raceEnabled {
+		if p == &checked {
 			p.dir, flags = p.dir+"-race", append(flags, "-race")
 		}
 		packages := append(localstack.Programs(house), inventory.ClientProgram, "./scripts/gen", "./scripts/mailsink", "./scripts/echo")

@@ -40,5 +40,6 @@ func (g *Gateway) Routes(mux *http.ServeMux) {
 		return
 	}
 	g.Handle(mux, http.MethodGet, reference.Path, g.Console.Docs)
+	g.Handle(mux, http.MethodGet, reference.Path+"/", g.Console.Docs)
 	mux.Handle("/", g.Console)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/tool"
 	"hub.internal/services/review-control/body"
 	"hub.internal/services/review-control/triage"
 )
@@ -80,7 +81,7 @@ func inspect(d Draft, v TargetView) Inspected {
 }
 
 // flagsOf are those of a mail as it is now, but for Suppressed.
-func flagsOf(v TargetView) (f triage.Flag) {
+func (s *Service) flagsOf(v TargetView) (f triage.Flag) {
 	for flag, holds := range map[triage.Flag]bool{
 		triage.Misleading: v.Rendering.View.Misleading() > 0,
 		triage.Removed:    len(v.Rendering.Removed) > 0,
@@ -94,7 +95,7 @@ func flagsOf(v TargetView) (f triage.Flag) {
 			f |= flag
 		}
 	}
-	return f | triage.Doubted(v.Mail.Doubts)
+	return f | triage.Doubted(v.Mail.Doubts) | s.c.Policy.Lacks(v.Rendering.Subject, v.Rendering.Text)
 }
 
 // VariantTemplate is what the mails of a variant are made of.
@@ -194,6 +195,11 @@ func (v TargetView) Marked(d Draft) (string, bool) {
 // templates are those that authoring names for a mail of the draft.
 func (d Draft) templates(m Mail) (subject, text string) {
 	return cmp.Or(m.SubjectTemplate, d.SubjectTemplate), cmp.Or(m.BodyTemplate, d.BodyTemplate)
+}
+
+// PolicyWarnings are about what the templates of a draft lack of the operator's Policy.
+func (s *Service) PolicyWarnings(d Draft) []tool.Warning {
+	return s.c.Policy.Warnings(d.SubjectTemplate, body.Clean("", d.BodyTemplate, true).View.Text)
 }
 
 // Variants returns the mails of a draft that differ in nothing but the values of placeholders, the

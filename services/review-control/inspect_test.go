@@ -326,3 +326,33 @@ func TestRepeats(t *testing.T) {
 		t.Errorf("%d of the same text approved, %v", n, err)
 	}
 }
+
+// TestMailPolicy: what the operator wants of each mail is flagged where it is missing, and told to who queues it; without a policy
+// nothing is.
+func TestMailPolicy(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *reviewcontrol.Config) {
+		c.Policy = triage.Policy{Mark: "(광고)", Footer: "수신거부는 여기"}
+	})
+	id := h.authoring.draft(3, func(d *draftRow) {
+		d.SubjectTemplate, d.BodyTemplate = "(광고) 봄", "<p>안녕하세요</p>"
+		d.targets[0].Subject, d.targets[0].Body = "(광고) 봄", "안녕하세요\n수신거부는\n여기"
+		d.targets[1].Subject, d.targets[1].Body = "봄 (광고)", "수신거부는 여기"
+		d.targets[2].Subject, d.targets[2].Body = "(광고) 봄", "수신거부"
+	})
+	a, err := h.send(agent(t.Context()), newKey(), queueing(id))
+	if err != nil || !strings.Contains(a.data, `"rule":"draft.footer"`) || strings.Contains(a.data, "draft.mark") {
+		t.Errorf("%s, %v", a.data, err)
+	}
+	if err := h.service.Inspect(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	tally, err := h.store.Tally(t.Context(), id, reviewcontrol.TargetFilter{})
+	if err != nil || tally.Flags[triage.Unmarked] != 1 || tally.Flags[triage.NoFooter] != 1 {
+		t.Errorf("%+v, %v", tally, err)
+	}
+	shown := []reviewcontrol.Shown{h.shown(id, 1)}
+	if n, _, err := h.service.ApproveShown(signedIn(t.Context(), ada), ada, id, shown); n != 0 || !fault.Is(err, fault.Conflict) {
+		t.Errorf("%d approved with others without a mark, %v", n, err)
+	}
+}

@@ -58,7 +58,7 @@ func (s *Service) renderings(ctx context.Context, r Review, targets []Target, ea
 		}
 		delete(byIndex, index)
 		v := TargetView{Target: t, Mail: m, Rendering: s.render(r.Sender, mailer.Address{Name: t.ToName, Email: t.ToEmail}, m)}
-		v.Flags = flagsOf(v)
+		v.Flags = s.flagsOf(v)
 		return each(v)
 	})
 	if err == nil && len(byIndex) > 0 {

@@ -21,6 +21,7 @@ import (
 	"hub.internal/services/review-control/mailer"
 	"hub.internal/services/review-control/metrics"
 	"hub.internal/services/review-control/suppression"
+	"hub.internal/services/review-control/triage"
 )
 
 // Store is the store in its roles, each declared beside what uses it. Its errors are faults; E_NOT_FOUND for what it
@@ -120,6 +121,8 @@ type Config struct {
 	PerMinute int
 	// SendDelay is how long the mails of an approved draft wait, so that the last decision can be undone.
 	SendDelay time.Duration
+	// Policy is what each mail has to have.
+	Policy triage.Policy
 	// Now is the clock; nil means time.Now.
 	Now    func() time.Time
 	Logger *slog.Logger

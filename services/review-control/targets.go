@@ -199,7 +199,7 @@ func (s *Service) Tally(ctx context.Context, id ID, f TargetFilter) (Tally, erro
 // preliminary is a target with what it would get, were its draft queued as authoring has it now.
 func (s *Service) preliminary(d Draft, v TargetView) TargetView {
 	v.Rendering = s.render(mailer.Address{Name: d.SenderName, Email: d.SenderEmail}, mailer.Address{Name: v.ToName, Email: v.ToEmail}, v.Mail)
-	v.Flags = flagsOf(v)
+	v.Flags = s.flagsOf(v)
 	return v
 }
 

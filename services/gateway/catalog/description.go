@@ -3,6 +3,7 @@ package catalog
 import (
 	"sync"
 
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/web"
 	"hub.internal/services/gateway/reference"
@@ -11,7 +12,7 @@ import (
 // description is what a version of the catalog says to those who write programs, made when it is asked for first.
 type description struct {
 	document func() (*web.Static, error)
-	page     func(*web.Site) (*web.Static, error)
+	pages    func(*web.Site) (map[string]*web.Static, error)
 }
 
 // describe ends the making of a version: its description is that of its tools and routes.
@@ -29,7 +30,7 @@ func (v *version) describe() *version {
 		return a
 	})
 	var once sync.Once
-	var page *web.Static
+	var pages map[string]*web.Static
 	var err error
 	v.description = description{
 		document: sync.OnceValues(func() (*web.Static, error) {
@@ -39,9 +40,9 @@ func (v *version) describe() *version {
 			}
 			return web.NewStatic("application/json", b)
 		}),
-		page: func(site *web.Site) (*web.Static, error) { // a process has one site
-			once.Do(func() { page, err = api().Page(site) })
-			return page, err
+		pages: func(site *web.Site) (map[string]*web.Static, error) { // a process has one site
+			once.Do(func() { pages, err = api().Pages(site) })
+			return pages, err
 		},
 	}
 	return v
@@ -50,5 +51,14 @@ func (v *version) describe() *version {
 // OpenAPI is the public API as an OpenAPI document.
 func (c *Catalog) OpenAPI() (*web.Static, error) { return c.current.Load().document() }
 
-// Docs is the public API as a page of the site.
-func (c *Catalog) Docs(site *web.Site) (*web.Static, error) { return c.current.Load().page(site) }
+// Docs is the page of the public API's reference at a path. E_NOT_FOUND.
+func (c *Catalog) Docs(site *web.Site, path string) (*web.Static, error) {
+	pages, err := c.current.Load().pages(site)
+	if err != nil {
+		return nil, err
+	}
+	if pages[path] == nil {
+		return nil, fault.New(fault.NotFound, "The API reference has no page %s; it begins at %s.", Shown(path), reference.Path)
+	}
+	return pages[path], nil
+}

@@ -333,11 +333,11 @@ func pageOf(r *http.Request) string {
 	return page.RequestURI()
 }
 
-// Docs answers the API reference as a page. It is the same for everybody, so it has no tabs of whoever is signed in.
+// Docs answers a page of the API reference. It is the same for everybody, so it has no tabs of whoever is signed in.
 func (k *Console) Docs(w http.ResponseWriter, r *http.Request) {
 	v := k.visitOf(w, r)
 	k.setHeaders(v)
-	page, err := k.Edge.Open(r.Context(), v.Call, func() (*web.Static, error) { return k.Edge.Catalog.Docs(k.Pages) })
+	page, err := k.Edge.Open(r.Context(), v.Call, func() (*web.Static, error) { return k.Edge.Catalog.Docs(k.Pages, r.URL.Path) })
 	if err != nil {
 		k.fail(v, err)
 		return

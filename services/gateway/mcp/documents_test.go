@@ -128,17 +128,37 @@ func TestTheFirstCallRuns(t *testing.T) {
 	}
 }
 
-// TestThePageOfDocsRuns: each call on /docs, as it can be copied there, is taken; and the page is one for all.
-func TestThePageOfDocsRuns(t *testing.T) {
+// TestThePagesOfDocsRun: each call in the reference, as it can be copied there, is taken; the index leads to all of them, and each page is one
+// for all.
+func TestThePagesOfDocsRun(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("no curl here; the page's calls are run with it")
 	}
 	e := newFixture(t)
-	page := e.send(t, "GET", e.urls[0]+"/docs", "", "")
-	calls := regexp.MustCompile(`(?s)<pre id="([a-z_]+)-curl-([0-9]+)"[^>]*><code>(.*?)</code>`).FindAllStringSubmatch(page.body, -1)
-	if page.status != 200 || page.header.Get("Etag") == "" || len(calls) < len(e.catalog.Entries()) {
-		t.Fatalf("%d, %d calls", page.status, len(calls))
+	index := e.send(t, "GET", e.urls[0]+"/docs", "", "")
+	leads := map[string]bool{}
+	for _, link := range regexp.MustCompile(`<tr data-for="([a-zA-Z0-9_.]+)"[^>]*><td><a href="(/docs/[^"#]+)#([^"]+)">`).FindAllStringSubmatch(index.body, -1) {
+		if leads[link[2]] = true; link[1] != link[3] {
+			t.Errorf("%s leads to %s", link[1], link[3])
+		}
+	}
+	var calls [][]string
+	for path := range leads {
+		page := e.send(t, "GET", e.urls[0]+path, "", "")
+		if page.status != 200 || page.header.Get("Etag") == "" || !strings.Contains(index.body, `href="`+path+`">`) {
+			t.Errorf("%s: %d", path, page.status)
+		}
+		calls = append(calls,
+			regexp.MustCompile(`(?s)<pre id="([a-z_]+)-curl-([0-9]+)"[^>]*><code>(.*?)</code>`).FindAllStringSubmatch(page.body, -1)...)
+	}
+	if len(calls) < len(e.catalog.Entries()) {
+		t.Fatalf("%d calls on %d pages", len(calls), len(leads))
+	}
+	for path, status := range map[string]int{"/docs/apps": 200, "/docs/": 404, "/docs/tools": 404, "/docs/tools/nothing": 404} {
+		if page := e.send(t, "GET", e.urls[0]+path, "", ""); page.status != status {
+			t.Errorf("%s: %d", path, page.status)
+		}
 	}
 	tools := map[string]bool{}
 	for _, c := range calls {

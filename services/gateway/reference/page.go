@@ -17,16 +17,17 @@ import (
 	"hub.internal/pkg/web"
 )
 
-// Files are the page's template, style and script, for the site that renders it.
+// Files are the pages' templates, style and script, for the site that renders them.
 //
 //go:embed pages/*.html assets
 var Files embed.FS
 
-// Path is where the page is.
+// Path is where the first page is; the others lie below it.
 const Path = "/docs"
 
-// Page renders the API as a page of the console's look, which is the same for everybody.
-func (a API) Page(site *web.Site) (*web.Static, error) {
+// Pages renders the API in the console's look, by the path of each page: a guide with an index of all tools and routes, what only
+// Connected Apps have, and a page for each group of tools and routes. They are the same for everybody.
+func (a API) Pages(site *web.Site) (map[string]*web.Static, error) {
 	operations, err := a.operations()
 	if err != nil {
 		return nil, err
@@ -43,29 +44,69 @@ func (a API) Page(site *web.Site) (*web.Static, error) {
 	if err != nil {
 		return nil, err
 	}
-	tab := web.Tab{Slug: "docs", Name: "API reference"}
-	for _, i := range []struct{ name, id string }{{"Calling a tool", "calling"}, {"Errors", "errors"}, {"Limits", "limits"},
-		{"MCP clients", "mcp"}, {"A ServiceJWT", "servicejwt"}, {"Notifications", "notifications"}} {
-		tab.Items = append(tab.Items, web.Item{Name: i.name, Href: Path + "#" + i.id, Group: "Guide"})
+	all := []chapter{
+		{path: Path, template: "docs", title: "API reference",
+			lead: fmt.Sprintf("Hub %s: %d tools for agents, and %d routes for Connected Apps.", a.Version, len(a.Tools), len(a.Routes)),
+			parts: []web.Item{{Name: "Calling a tool", Href: "#calling"}, {Name: "Errors", Href: "#errors"}, {Name: "Limits", Href: "#limits"},
+				{Name: "MCP clients", Href: "#mcp"}, {Name: "All tools and routes", Href: "#all"}},
+			data: map[string]any{"Groups": groups, "Codes": codes(),
+				"Call": block{"first-call", "A first call", curl("", ToolRoot+"search_brands", keyHeaders(),
+					json.RawMessage(`{"hasVerifiedContact":true,"limit":2}`))},
+				"Success": block{"first-success", "A success", line(envelope{true, "search_brands", 2, exampleRequestID, 3,
+					json.RawMessage(`{"brands":["…","…"],"has_more":true}`)})},
+				"Failure": block{"first-failure", "A failure", line(failures()[fault.Validation])},
+				"Claude": block{"mcp-claude", "Claude Code",
+					`claude mcp add --transport http hub "$HUB_URL/mcp" --header "Authorization: Bearer $HUB_API_KEY"`},
+				"Servers": block{"mcp-servers", "A list of servers", servers}}},
+		{path: Path + "/apps", template: "docs_apps", title: "Connected Apps", lead: "How an app signs its calls, and hears of its orders.",
+			parts: []web.Item{{Name: "A ServiceJWT", Href: "#servicejwt"}, {Name: "Notifications", Href: "#notifications"}},
+			data:  map[string]any{"Tokens": tokens, "Notifications": notifications, "Told": a.told()}},
 	}
 	for _, g := range groups {
+		d := chapter{path: g.Href, template: "docs_group", title: g.Title, lead: g.Text, data: map[string]any{"Operations": g.Operations}}
 		for _, o := range g.Operations {
-			tab.Items = append(tab.Items, web.Item{Name: o.Name, Href: Path + "#" + o.ID, Group: g.Title})
+			d.parts = append(d.parts, web.Item{Name: o.Name, Href: "#" + o.ID})
 		}
+		all = append(all, d)
 	}
-	return site.RenderStatic("docs", Path, []web.Tab{tab}, web.Page{Title: "API reference", Tab: tab.Slug,
-		Lead: fmt.Sprintf("Hub %s: %d tools for agents, and %d routes for Connected Apps.", a.Version, len(a.Tools), len(a.Routes)),
-		Data: map[string]any{"Groups": groups, "Codes": codes(), "Tokens": tokens, "Notifications": notifications,
-			"Told": a.told(),
-			"Call": block{"first-call", "A first call", curl("", ToolRoot+"search_brands", keyHeaders(),
-				json.RawMessage(`{"hasVerifiedContact":true,"limit":2}`))},
-			"Success": block{"first-success", "A success", line(envelope{true, "search_brands", 2, exampleRequestID, 3,
-				json.RawMessage(`{"brands":["…","…"],"has_more":true}`)})},
-			"Failure": block{"first-failure", "A failure", line(failures()[fault.Validation])},
-			"Claude": block{"mcp-claude", "Claude Code",
-				`claude mcp add --transport http hub "$HUB_URL/mcp" --header "Authorization: Bearer $HUB_API_KEY"`},
-			"Servers": block{"mcp-servers", "A list of servers", servers},
-		}})
+	return render(site, all)
+}
+
+// chapter is a page of the reference. parts are what stands on it, which the sidebar lists on this page alone.
+type chapter struct {
+	path, template, title, lead string
+	parts                       []web.Item
+	data                        map[string]any
+}
+
+// render renders chapters, each with a sidebar that leads to all, and with ways to the one before and to the next.
+func render(site *web.Site, all []chapter) (map[string]*web.Static, error) {
+	pages := make(map[string]*web.Static, len(all))
+	for i, d := range all {
+		tab := web.Tab{Slug: "docs", Name: "API reference"}
+		for _, other := range all {
+			tab.Items = append(tab.Items, web.Item{Name: other.title, Href: other.path, Group: "Pages"})
+		}
+		for _, part := range d.parts {
+			tab.Items = append(tab.Items, web.Item{Name: part.Name, Href: d.path + part.Href, Group: "On this page"})
+		}
+		p := web.Page{Title: d.title, Tab: tab.Slug, Lead: d.lead, Data: d.data}
+		pager := web.Pager{Label: "Pages of the reference"}
+		if i > 0 {
+			p.Crumbs = []web.Link{{Text: all[0].title, Href: Path}}
+			pager.Back = web.Link{Text: "Previous: " + all[i-1].title, Href: all[i-1].path}
+		}
+		if i < len(all)-1 {
+			pager.Next = web.Link{Text: "Next: " + all[i+1].title, Href: all[i+1].path}
+		}
+		d.data["Pager"] = pager
+		page, err := site.RenderStatic(d.template, d.path, []web.Tab{tab}, p)
+		if err != nil {
+			return nil, err
+		}
+		pages[d.path] = page
+	}
+	return pages, nil
 }
 
 // told are the types of the messages to apps.
@@ -96,13 +137,16 @@ func keyHeaders() []string {
 
 // group is the operations of a category, or of routes with one first word.
 type group struct {
-	ID, Title, Text string
-	Operations      []entry
+	// Href is the page of the group.
+	Href, Title, Text string
+	Operations        []entry
 }
 
 // entry is an operation on the page.
 type entry struct {
 	ID, Name, Method, Path, Summary, Text string
+	// Href is its place on the page of its group. Words are what it can be found by in the index, in small letters.
+	Href, Words string
 	// Badges say what a call has to show, and whether it writes.
 	Badges []web.Badge
 	// Input is a row for each member; Output has a table for each form that the data can have.
@@ -144,12 +188,13 @@ func groupsOf(operations []operation) ([]group, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", o.Name, err)
 		}
-		g := group{ID: "group-v1-" + o.group, Title: "Routes: " + tool.RouteRoot + o.group, Text: "For Connected Apps. A call carries a " +
+		g := group{Href: Path + "/routes/" + o.group, Title: "Routes: " + tool.RouteRoot + o.group, Text: "For Connected Apps. A call carries a " +
 			"ServiceJWT, which is good once: a retry has a new token and the same Idempotency-Key."}
 		if o.isTool {
-			g = group{ID: "group-" + o.group, Title: "Tools: " + o.group, Text: groupText(o.group)}
+			g = group{Href: Path + "/tools/" + o.group, Title: "Tools: " + o.group, Text: groupText(o.group)}
 		}
-		i := slices.IndexFunc(groups, func(other group) bool { return other.ID == g.ID })
+		e.Href, e.Words = g.Href+"#"+e.ID, e.words()
+		i := slices.IndexFunc(groups, func(other group) bool { return other.Href == g.Href })
 		if i < 0 {
 			i, groups = len(groups), append(groups, g)
 		}
@@ -194,6 +239,29 @@ func (o operation) entry() (entry, error) {
 	}
 	e.Output, err = alternatives(o.Output)
 	return e, err
+}
+
+// words are what the operation can be found by: all that its article says but for its answers.
+func (e entry) words() string {
+	words := []string{e.Name, e.Method, e.Path, e.Text}
+	for _, b := range e.Badges {
+		words = append(words, b.Text)
+	}
+	for _, f := range e.Input {
+		words = append(words, f.Name, f.Text)
+	}
+	for _, fields := range e.Output {
+		for _, f := range fields {
+			words = append(words, f.Name)
+		}
+	}
+	for _, refusal := range e.Errors {
+		words = append(words, string(refusal.Code))
+	}
+	for _, x := range e.Examples {
+		words = append(words, x.Title)
+	}
+	return strings.ToLower(strings.Join(words, " "))
 }
 
 // badges say what a call has to show, and whether it writes.

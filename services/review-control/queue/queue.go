@@ -61,8 +61,8 @@ type ReviewQueued struct {
 	TargetCount int                  `json:"targetCount" jsonschema:"Number of targets to decide on"`
 	ReviewURL   string               `json:"review_url" jsonschema:"Page on which a person decides; agents cannot"`
 	From        Mailbox              `json:"from" jsonschema:"Whom recipients see the mails come from: the draft's sender, or else Hub's own"`
-	// Warnings are about recipients.
-	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"Targets that repeat an earlier mail; absent without any"`
+	// Warnings are about recipients, and about what the operator wants of each mail.
+	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"Targets that repeat an earlier mail, and what mails lack that they have to have here; absent without any"`
 }
 
 // Mailbox is whom a mail comes from, as recipients see it.
@@ -143,6 +143,7 @@ func (q *Queue) intend(ctx context.Context, in reviewcontrol.Intent) (reviewcont
 		return reviewcontrol.Intent{}, err
 	}
 	in.Warnings = triage.Repeats(len(targets), func(i int) (email, says string) { return targets[i].ToEmail, targets[i].Repeats })
+	in.Warnings = append(in.Warnings, q.service.PolicyWarnings(draft)...)
 	in.TargetCount, in.Maker, in.Sender = len(targets), draft.Maker, mailer.Address{Name: draft.SenderName, Email: draft.SenderEmail}
 	return q.store.Intend(ctx, in, targets)
 }

@@ -45,6 +45,10 @@ const (
 	Repeated
 	// Recent: the recipient, or another contact of the partner, has had or is about to have another mail.
 	Recent
+	// Unmarked: its subject does not begin with the mark of the Policy.
+	Unmarked
+	// NoFooter: its text lacks the footer of the Policy.
+	NoFooter
 )
 
 // Hints are the flags that are good to know and keep no mail out of what is approved together: a weekly mail to everybody has one on
@@ -60,6 +64,8 @@ var names = []struct {
 	{Misleading, "link", "a link in it names another host than it leads to"},
 	{Suppressed, "suppressed", "its recipient is on the suppression list"},
 	{Warned, "told", "a look at its preview does not tell all of it"},
+	{Unmarked, "mark", "its subject does not begin with the mark that mails have to have here"},
+	{NoFooter, "footer", "its text lacks the line that mails have to have here, about opting out for example"},
 	{Stray, "context", "what stands beside it is of somebody else than its recipient's partner"},
 	{Misnamed, "name", "it calls its recipient otherwise than the contact is called"},
 	{Unfinished, "unfinished", "it has Markdown, which is read as it is written, or a text that was to be replaced"},

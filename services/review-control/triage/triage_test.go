@@ -123,3 +123,30 @@ func TestFlags(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestPolicy(t *testing.T) {
+	t.Parallel()
+	korean := triage.Policy{Mark: "(광고)", Footer: "수신을 원하지 않으시면 수신거부를 눌러 주세요"}
+	for _, c := range []struct {
+		policy         triage.Policy
+		subject, plain string
+		want           triage.Flag
+	}{
+		{triage.Policy{}, "", "", 0},
+		{korean, "(광고) 봄 캠페인", "안녕하세요.\n\n수신을 원하지\n  않으시면 수신거부를 눌러 주세요\n", 0},
+		{korean, " (광고)봄 캠페인", korean.Footer, 0},
+		{korean, "봄 캠페인 (광고)", korean.Footer, triage.Unmarked},
+		{korean, "( 광고 ) 봄 캠페인", korean.Footer, triage.Unmarked},
+		{korean, "(광고) 봄 캠페인", "수신거부", triage.NoFooter},
+		{korean, "", "", triage.Unmarked | triage.NoFooter},
+		{triage.Policy{Footer: korean.Footer}, "봄", "", triage.NoFooter},
+	} {
+		if got := c.policy.Lacks(c.subject, c.plain); got != c.want {
+			t.Errorf("%+v: %b", c, got)
+		}
+		warnings := c.policy.Warnings(c.subject, c.plain)
+		if wanted := len(c.want.Each()); c.subject+c.plain != "" && len(warnings) != wanted {
+			t.Errorf("%+v: %+v", c, warnings)
+		}
+	}
+}

@@ -1,4 +1,4 @@
-// What the reference adds where there is JavaScript: copying, and a filter. All of it can be read without.
+// What the reference adds where there is JavaScript: copying, and a filter of the index. All of it can be read without.
 (() => {
   "use strict";
 
@@ -15,45 +15,38 @@
     });
   });
 
-  const finder = document.querySelector("[data-filter]");
-  const field = document.getElementById("q");
-  const said = finder.querySelector("[role=status]");
-  const operations = [...document.querySelectorAll("[data-operation]")].map((el) => ({
-    el,
-    words: el.textContent.toLowerCase(),
-    row: document.querySelector(`[data-for="${CSS.escape(el.id)}"]`),
-    item: document.querySelector(`.side a[href$="#${CSS.escape(el.id)}"]`)?.closest("li"),
-  }));
-  const filter = () => {
-    const wanted = field.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
-    for (const o of operations) {
-      const fits = wanted.every((w) => o.words.includes(w));
-      shown += fits ? 1 : 0;
-      for (const el of [o.el, o.row, o.item]) if (el) el.hidden = !fits;
-    }
-    document.querySelectorAll("[data-group]").forEach((g) => { g.hidden = !g.querySelector("[data-operation]:not([hidden])"); });
-    document.querySelectorAll("[data-guide]").forEach((g) => { g.hidden = wanted.length > 0; });
-    document.querySelectorAll(".side .part").forEach((g) => { g.hidden = !g.querySelector("li:not([hidden])"); });
-    document.querySelector("[data-index]").hidden = shown === 0;
-    document.querySelector("[data-nothing]").hidden = shown > 0;
-    said.textContent = wanted.length ? `${shown} of ${operations.length}` : "";
-  };
-  finder.hidden = false;
-  field.addEventListener("input", filter);
-  field.form.addEventListener("submit", (e) => {
-    e.preventDefault();
-    document.querySelector("[data-operation]:not([hidden]) h3 a")?.focus();
-  });
-  // Whoever follows a link to what the filter hides has done with the filter.
-  addEventListener("hashchange", () => {
-    const target = document.getElementById(location.hash.slice(1));
-    if (!target || !target.closest("[hidden]")) return;
-    field.value = "";
-    filter();
-    target.scrollIntoView();
-  });
-  filter(); // what the browser has put back into the field
+  // The index finds an operation by all that its article says.
+  const index = document.querySelector("[data-index]");
+  if (index) {
+    const finder = document.querySelector("[data-filter]");
+    const field = document.getElementById("q");
+    const said = finder.querySelector("[role=status]");
+    const rows = [...index.querySelectorAll("[data-for]")];
+    const filter = () => {
+      const wanted = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+      for (const row of rows) row.hidden = !wanted.every((w) => row.dataset.words.includes(w));
+      const shown = rows.filter((row) => !row.hidden);
+      index.querySelectorAll("[data-group]").forEach((group) => {
+        let row = group.nextElementSibling;
+        while (row?.matches("[data-for]") && row.hidden) row = row.nextElementSibling;
+        group.hidden = !row?.matches("[data-for]");
+      });
+      document.querySelectorAll("[data-guide]").forEach((g) => { g.hidden = wanted.length > 0; });
+      index.hidden = shown.length === 0;
+      document.querySelector("[data-nothing]").hidden = shown.length > 0;
+      said.textContent = wanted.length ? `${shown.length} of ${rows.length}` : "";
+    };
+    finder.hidden = false;
+    field.addEventListener("input", filter);
+    field.form.addEventListener("submit", (e) => {
+      e.preventDefault();
+      rows.find((row) => !row.hidden)?.querySelector("a").focus();
+    });
+    filter(); // what the browser has put back into the field
+    // An operation's name alone, as in /docs#get_brand, leads to its article.
+    const named = rows.find((row) => row.dataset.for === decodeURIComponent(location.hash.slice(1)));
+    if (named) location.replace(named.querySelector("a").href);
+  }
 
   // You are here: the entry of the sidebar of what stands at the top of the screen, or of what was asked for where the page ends.
   const side = document.querySelector(".side");
@@ -83,6 +76,6 @@
     requestAnimationFrame(() => { waits = false; mark(); });
   };
   for (const when of ["scroll", "resize", "hashchange"]) addEventListener(when, soon, { passive: true });
-  field.addEventListener("input", soon);
+  document.getElementById("q")?.addEventListener("input", soon);
   mark();
 })();

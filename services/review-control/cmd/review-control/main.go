@@ -21,6 +21,7 @@ import (
 	"hub.internal/services/review-control/queue"
 	"hub.internal/services/review-control/smtp"
 	"hub.internal/services/review-control/suppression"
+	"hub.internal/services/review-control/triage"
 )
 
 // program is what the shell of all services needs to know of this one.
@@ -53,7 +54,8 @@ func build(h *service.Host, s settings) error {
 		Store: store, Suppressions: list, Drafts: authoring.New(h.Neighbour("authoring")),
 		Keys: auth.New(h.Neighbour("auth"), time.Now), Sender: sender, PublicURL: s.PublicURL,
 		From: mailer.Address{Name: s.MailFromName, Email: s.MailFrom}, SendTimeout: s.Timeout, PerMinute: s.PerMinute, SendDelay: s.Delay,
-		Pace: mailer.Pace{Retry: s.Retry, GiveUp: s.GiveUp}, Logger: h.Logger(),
+		Pace: mailer.Pace{Retry: s.Retry, GiveUp: s.GiveUp}, Policy: triage.Policy{Mark: s.MailMark, Footer: s.MailFooter},
+		Logger: h.Logger(),
 	})
 	q := queue.New(svc, store)
 	pages, err := console.New(svc, list, h.Keys(), h.Logger())

@@ -9,6 +9,7 @@ import (
 	"hub.internal/pkg/config"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/service"
+	"hub.internal/pkg/text"
 )
 
 // settings are read from the environment; OPERATING.md tells them.
@@ -25,6 +26,10 @@ type settings struct {
 	MailFrom     string        `env:"HUB_MAIL_FROM,required,notEmpty"`
 	MailFromName string        `env:"HUB_MAIL_FROM_NAME"`
 
+	// MailMark and MailFooter are what each mail has to have: see triage.Policy.
+	MailMark   string `env:"HUB_MAIL_MARK"`
+	MailFooter string `env:"HUB_MAIL_FOOTER"`
+
 	// PerMinute bounds the mails of all replicas together, Workers those that one replica hands over at once. Delay is how long
 	// mails wait after the last decision, Timeout bounds connecting and one hand-over, Retry is the first pause after a mail was
 	// put off, and GiveUp ends its tries.
@@ -35,6 +40,9 @@ type settings struct {
 	Retry     time.Duration `env:"HUB_SEND_RETRY" envDefault:"30s"`
 	GiveUp    time.Duration `env:"HUB_SEND_GIVE_UP" envDefault:"24h"`
 }
+
+// maxPolicy bounds what each mail has to have, in bytes.
+const maxPolicy = 500
 
 // Check judges what the types of the settings do not.
 func (s settings) Check() error {
@@ -57,6 +65,11 @@ func (s settings) Check() error {
 	}
 	if s.Workers < 1 || s.Workers > 100 {
 		problems = append(problems, fmt.Errorf("HUB_SEND_WORKERS has to be between 1 and 100, not %d", s.Workers))
+	}
+	for name, policy := range map[string]string{"HUB_MAIL_MARK": s.MailMark, "HUB_MAIL_FOOTER": s.MailFooter} {
+		if len(policy) > maxPolicy || text.OneLine(policy) != policy || !text.IsPrintable(policy) {
+			problems = append(problems, fmt.Errorf("%s has to be one line of at most %d bytes, without blanks around it", name, maxPolicy))
+		}
 	}
 	problems = append(problems, between("HUB_SEND_DELAY", s.Delay, 0, time.Hour),
 		between("HUB_SEND_TIMEOUT", s.Timeout, time.Second, 10*time.Minute),

@@ -196,7 +196,8 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 		return nil
 	}
 	site.Handle(mux, "GET /connect", web.Anybody, page)
-	for _, prefix := range []string{"/drafts", "/admin/keys", "/login", "/logout", "/language", "/unsubscribe", "/connect/consent", "/account/x"} {
+	for _, prefix := range []string{"/drafts", "/admin/keys", "/login", "/logout", "/language", "/unsubscribe", "/connect/consent",
+		"/account/x"} {
 		site.Handle(mux, prefix, web.Anybody, page)
 		site.Handle(mux, prefix+"/", web.Anybody, page)
 	}
@@ -315,7 +316,8 @@ func TestConsoleAccess(t *testing.T) {
 		"internal, by dots":      {"POST", "/drafts/%2e%2e/internal/secret", session(reviewerSession), 404, "", "E_NOT_FOUND"},
 		"internal, by slashes":   {"POST", "/drafts/..%2finternal/secret", session(reviewerSession), 404, "", "E_NOT_FOUND"},
 		"dots at their end":      {"POST", "/drafts/%2e%2e", session(reviewerSession), 404, "", "E_NOT_FOUND"},
-		"start, nobody":          {"GET", "/", asPerson, 303, "/login", ""},
+		"start, nobody":          {"GET", "/", asPerson, 200, "", ""},
+		"start, a stale session": {"GET", "/", with(session("stale"), asPerson), 303, "/login", ""},
 		"start, reviewer":        {"GET", "/", with(session(reviewerSession), asPerson), 303, "/drafts", ""},
 		"start, admin":           {"GET", "/", with(session(adminSession), asPerson), 303, "/admin", ""},
 		"start, program":         {"GET", "/", nil, 404, "", "E_NOT_FOUND"},

@@ -442,7 +442,7 @@ func TestManifest(t *testing.T) {
 	if out := x.ok(
 		t,
 		"manifest",
-	); json.Unmarshal([]byte(out), &m) != nil || m.Service != "auth" || len(m.Tools) != 2 || len(m.Console) != 9 ||
+	); json.Unmarshal([]byte(out), &m) != nil || m.Service != "auth" || len(m.Tools) != 2 || len(m.Console) != 10 ||
 		len(m.Routes) == 0 {
 		t.Errorf("manifest %s", out)
 	}

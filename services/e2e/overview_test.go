@@ -54,6 +54,8 @@ func TestOverview(t *testing.T) {
 
 	p := newPage(t, s.url)
 	p.Open("/")
+	p.Sees("nothing is sent that no reviewer has approved")
+	p.Link("Sign in").Click()
 	p.signIn(root.Email, root.Password)
 	if p.Path() != "/admin" {
 		t.Fatalf("an administrator lands at %s", p.URL())

@@ -207,11 +207,16 @@ func newHouse(t *testing.T, options ...func(*gateway.Gateway)) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
+	own, err := web.New(web.Options{Service: "gateway", Folder: "console", Files: console.Files, Keys: keys, Logger: logger})
+	if err != nil {
+		t.Fatal(err)
+	}
 	h.fixture = newFixture(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
 		g.Console = &console.Console{
 			Edge:     g.Gateway,
 			Sessions: console.NewSessionCache(h.ask, h.clock.Now),
 			Pages:    pages,
+			Own:      own,
 			Visitors: console.NewVisitors(h.askBrowser, h.clock.Now),
 		}
 		g.Console.Visitors.Patience = 0
@@ -316,7 +321,8 @@ func TestConsoleAccess(t *testing.T) {
 		"internal, by dots":      {"POST", "/drafts/%2e%2e/internal/secret", session(reviewerSession), 404, "", "E_NOT_FOUND"},
 		"internal, by slashes":   {"POST", "/drafts/..%2finternal/secret", session(reviewerSession), 404, "", "E_NOT_FOUND"},
 		"dots at their end":      {"POST", "/drafts/%2e%2e", session(reviewerSession), 404, "", "E_NOT_FOUND"},
-		"start, nobody":          {"GET", "/", asPerson, 303, "/login", ""},
+		"start, nobody":          {"GET", "/", asPerson, 200, "", ""},
+		"start, a stale session": {"GET", "/", with(session("stale"), asPerson), 303, "/login", ""},
 		"start, reviewer":        {"GET", "/", with(session(reviewerSession), asPerson), 303, "/drafts", ""},
 		"start, admin":           {"GET", "/", with(session(adminSession), asPerson), 303, "/admin", ""},
 		"start, program":         {"GET", "/", nil, 404, "", "E_NOT_FOUND"},

@@ -203,7 +203,7 @@ func TestOverviewOfNothing(t *testing.T) {
 		"Nobody called.",
 		"No caller reached a rate limit.",
 		"nothing waits",
-		"Answers",
+		"Reachable",
 		"no: not all counted",
 	)
 	o.sees("/admin/audit", 200, "The log is empty")
@@ -241,7 +241,7 @@ func TestOverviewShowsWhatHappened(t *testing.T) {
 			"1,234 mails",
 			"waiting",
 			"3 h",
-			"Does not answer",
+			"Unreachable",
 			"1 being sent",
 			`/admin/audit?outcome=E_RATE_LIMIT&amp;within=1h`,
 			"no: <img src=x>",

@@ -139,9 +139,9 @@ func (c *Console) setRoles(w http.ResponseWriter, r *http.Request, form url.Valu
 	case 0:
 		web.Done(w, r, i18n.T(ctx, "Nothing was changed."))
 	case 1:
-		web.Done(w, r, i18n.T(ctx, "The roles of %s are changed. They hold within two seconds.", changed[0]))
+		web.Done(w, r, i18n.T(ctx, "The roles of %s are changed. In force within two seconds.", changed[0]))
 	default:
-		web.Done(w, r, i18n.T(ctx, "The roles of %s users are changed. They hold within two seconds.", web.Number(len(changed))))
+		web.Done(w, r, i18n.T(ctx, "The roles of %s users are changed. In force within two seconds.", web.Number(len(changed))))
 	}
 	return web.Go(w, r, to)
 }

@@ -26,6 +26,7 @@ import (
 	"hub.internal/pkg/remote"
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/web"
+	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/gateway/catalog"
 	"hub.internal/services/gateway/edge"
 	"hub.internal/services/gateway/reference"
@@ -43,8 +44,8 @@ type Console struct {
 	// Edge makes a Call of each request, has the limits, and knows the services.
 	Edge     *edge.Gateway
 	Sessions *SessionCache
-	// Pages renders the gateway's own error pages and the API reference, found the page of a search.
-	Pages, found *web.Site
+	// Pages renders errors and the API reference, Own the gateway's own pages: the entrance, and that of a search.
+	Pages, Own *web.Site
 	// PlainCookies is set where the console is used over plain HTTP.
 	PlainCookies bool
 	// Menus are further tabs of the navigation; may be nil.
@@ -75,11 +76,11 @@ func New(o Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := o.Site(web.Options{Files: files, Folder: "console"})
+	own, err := o.Site(web.Options{Files: Files, Folder: "console"})
 	if err != nil {
 		return nil, err
 	}
-	c := &Console{Edge: o.Edge, Sessions: NewSessionCache(AskAuthForSession(o.Auth), time.Now), Pages: pages, found: found,
+	c := &Console{Edge: o.Edge, Sessions: NewSessionCache(AskAuthForSession(o.Auth), time.Now), Pages: pages, Own: own,
 		Menus: o.Menus, PlainCookies: o.PlainCookies, Visitors: NewVisitors(AskAuthForBrowser(o.Auth), time.Now)}
 	if o.PublicURL != "" {
 		if err := c.Protection.AddTrustedOrigin(strings.TrimRight(o.PublicURL, "/")); err != nil {
@@ -124,7 +125,7 @@ func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case ours && isOwn(r) && (v.html() || signedIn == nil):
 	case v.route == nil && web.Below(r.URL.Path, "/assets/gateway/console"):
-		k.found.Assets().ServeHTTP(w, r)
+		k.Own.Assets().ServeHTTP(w, r)
 		return
 	case v.route == nil && web.Below(r.URL.Path, "/assets/gateway"):
 		k.Pages.Assets().ServeHTTP(w, r)
@@ -210,6 +211,9 @@ func (k *Console) visit(ctx context.Context, v *visit) error {
 	if v.route != nil && web.Below(v.route.Prefix, "/assets") {
 		v.secret = "" // the same for everybody
 	} else if v.session, err = k.session(ctx, v); err != nil && (v.route == nil || !v.route.Public) {
+		if v.secret == "" && v.route == nil && v.r.URL.Path == "/" && v.html() {
+			return k.entrance(v)
+		}
 		return err
 	}
 	if v.route == nil && v.r.URL.Path == searchPath {
@@ -246,6 +250,12 @@ func (k *Console) session(ctx context.Context, v *visit) (Session, error) {
 	v.Caller = caller.Caller{Kind: caller.User, Service: "console", ExternalUserID: s.Email, CredentialID: s.ID, HubUser: s.User,
 		Roles: s.Roles, Email: s.Email, Name: s.Name, RequestID: v.RequestID}
 	return s, nil
+}
+
+// entrance says what Hub is, to whoever has no session.
+func (k *Console) entrance(v *visit) error {
+	r := k.Own.Speak(v.r)
+	return k.Own.Render(v.w, r, "entrance", web.Page{Title: i18n.T(r.Context(), "Welcome to Hub"), Plain: true})
 }
 
 // home leads to the first page of a role of the user's, and where there is none to the first that the user may see.

@@ -8,7 +8,7 @@ import (
 
 // PagesNamed are the pages of the navigation that are found for a request.
 func PagesNamed(r *http.Request, tabs []web.Tab, text string) ([]web.Hit, error) {
-	site, err := web.New(web.Options{Service: "gateway", Folder: "console", Files: files})
+	site, err := web.New(web.Options{Service: "gateway", Folder: "console", Files: Files})
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 //go:embed pages/*.html pages/*.json assets
-var files embed.FS
+var Files embed.FS
 
 const (
 	// searchPath is where the field of the header leads.
@@ -50,7 +50,7 @@ type kindView struct {
 
 // search shows what was found, or leads to it where that is one thing.
 func (k *Console) search(ctx context.Context, v *visit) error {
-	v.r = k.found.Speak(v.r)
+	v.r = k.Own.Speak(v.r)
 	ctx = v.r.Context()
 	view := searchView{Text: text.Head(text.OneLine(text.Storable(v.r.URL.Query().Get("q"))), maxSearch)}
 	if view.Text != "" {
@@ -62,7 +62,7 @@ func (k *Console) search(ctx context.Context, v *visit) error {
 	}
 	r := v.r.WithContext(caller.With(ctx, v.Caller))
 	r.Header.Set(web.NavigationHeader, web.EncodeNavigation(k.tabs(v), r.URL.Path))
-	return k.found.Render(v.w, r, "search", web.Page{Title: i18n.T(ctx, "Search"), Search: view.Text, Data: view, Keys: []web.Key{
+	return k.Own.Render(v.w, r, "search", web.Page{Title: i18n.T(ctx, "Search"), Search: view.Text, Data: view, Keys: []web.Key{
 		{Press: "j", Does: i18n.T(ctx, "Next")}, {Press: "k", Does: i18n.T(ctx, "The one before")},
 		{Press: "o", Does: i18n.T(ctx, "Open it")}}})
 }

@@ -74,7 +74,7 @@ func (p *Pages) unlinking(w http.ResponseWriter, r *http.Request) error {
 			Text: i18n.T(ctx,
 				"From then on it can do nothing for you in Hub. What it has done stays. It can ask you to link your account again."),
 			Facts: []web.Fact{
-				{Label: i18n.T(ctx, "App"), Value: l.AppName}, {Label: i18n.T(ctx, "You are there"), Value: masked(l.ExternalUser)},
+				{Label: i18n.T(ctx, "App"), Value: l.AppName}, {Label: i18n.T(ctx, "Your account there"), Value: masked(l.ExternalUser)},
 				{Label: i18n.T(ctx, "Linked"), At: l.LinkedAt},
 			},
 			Action: linksPath + "/" + l.ID + "/revoke", Button: i18n.T(ctx, "Unlink"),

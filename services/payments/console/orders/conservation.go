@@ -47,7 +47,7 @@ func (p *Pages) conservation(w http.ResponseWriter, r *http.Request) error {
 	if page.Sweeps, err = reports.Sweeps(ctx, mostSweeps); err != nil {
 		return err
 	}
-	return p.site.Render(w, r, "conservation", web.Page{Title: i18n.T(ctx, "Conservation"), Wide: true, Data: page,
+	return p.site.Render(w, r, "conservation", web.Page{Title: i18n.T(ctx, "Reconciliation"), Wide: true, Data: page,
 		Lead: i18n.T(ctx, "All that was received is somewhere: with an order, with an open case, or back with its payer.")})
 }
 

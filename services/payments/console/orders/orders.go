@@ -55,7 +55,7 @@ func (p *Pages) Site() *web.Site { return p.site }
 func Routes() []tool.Route {
 	return []tool.Route{
 		{Prefix: ordersPath, Role: admin, Tab: "Admin", Title: "Orders", Position: 42},
-		{Prefix: conservationPath, Role: admin, Tab: "Admin", Title: "Conservation", Position: 43},
+		{Prefix: conservationPath, Role: admin, Tab: "Admin", Title: "Reconciliation", Position: 43},
 	}
 }
 

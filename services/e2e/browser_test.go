@@ -328,7 +328,11 @@ func (p *page) heard(event any) {
 			_, _ = try(p, cdppage.HandleJavaScriptDialog, cdppage.HandleJavaScriptDialogParams{Accept: true})
 		}()
 	case *runtime.EventExceptionThrown:
-		p.problems = append(p.problems, "exception: "+e.ExceptionDetails.Text)
+		problem := "exception: " + e.ExceptionDetails.Text
+		if thrown := e.ExceptionDetails.Exception; thrown != nil {
+			problem += " " + thrown.Description
+		}
+		p.problems = append(p.problems, problem)
 	case *log.EventEntryAdded:
 		// An answer of 4xx is an entry too, and none of the page's. A mail's pictures from elsewhere are
 		// held back by its preview's policy, which is what they are there for.

@@ -73,7 +73,7 @@ check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the
 	go vet work
 	$(LINT) run --allow-parallel-runners $(MODULES:%=./%/...)
 	@for m in $(MODULES); do echo "build $$m alone"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go vet ./... && GOWORK=off go mod tidy -diff >/dev/null) || { echo "$$m does not build alone, or is not tidy: make tidy"; exit 1; }; done
-	go test -count=1 -run "TestImportRules|TestFloors|TestRoomsAreSmall|TestPagesUseTheKit" ./pkg/hubtest
+	go test -count=1 -run "TestImportRules|TestFloors|TestRoomsAreSmall|TestPagesUseTheKit|TestCatalogues" ./pkg/hubtest
 	go test -count=1 ./pkg/inventory ./pkg/hubtest/contract
 	go run ./scripts/catalog -check
 	go run ./scripts/release licences

@@ -13,8 +13,8 @@ import (
 
 var takePictures = flag.Bool("pictures", false, "take the pictures of the console that the READMEs show")
 
-// TestPictures takes the pictures of the READMEs from the sample data: the desk of a reviewer, and the same draft on a phone. Run it
-// with -pictures where Chromium has a font for Korean (fonts-noto-cjk).
+// TestPictures takes the pictures of the READMEs from the sample data: the desk of a reviewer, and the same draft on a phone, in both
+// languages. Run it with -pictures where Chromium has a font for Korean (fonts-noto-cjk).
 func TestPictures(t *testing.T) {
 	if !*takePictures {
 		t.Skip("it changes files of the repository; -pictures takes them")
@@ -45,10 +45,13 @@ func TestPictures(t *testing.T) {
 	}))
 	p := s.signedIn(t, s.person("Ada Lovelace", "reviewer"), "/drafts/"+id)
 	pictures := filepath.Join(hubtest.Root(t), "services", "review-control", "pictures")
-	for name, width := range map[string]int64{"desk": 1280, "phone": 390} {
-		p.Look("light", width)
-		p.Open("/drafts/" + id + "/targets/2")
-		p.Settle()
-		p.write(filepath.Join(pictures, name+".png"), do(p, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{}).Data)
+	for language, suffix := range map[string]string{"en": "", "ko": "-ko"} {
+		p.speaks(language)
+		for name, width := range map[string]int64{"desk": 1280, "phone": 390} {
+			p.Look("light", width)
+			p.Open("/drafts/" + id + "/targets/2")
+			p.Settle()
+			p.write(filepath.Join(pictures, name+suffix+".png"), do(p, cdppage.CaptureScreenshot, cdppage.CaptureScreenshotParams{}).Data)
+		}
 	}
 }

@@ -789,7 +789,8 @@ func TestLanguages(t *testing.T) {
 			}
 		}
 		for _, part := range []string{`<html lang="` + c.lang + `">`, ">" + c.signOut + "</button>",
-			`<button class="quiet small" name="to" value="` + c.lang + `" lang="` + c.lang + `" aria-current="true">`, `name="next" value="/page?a=b"`} {
+			`<button class="quiet small" name="to" value="` + c.lang + `" lang="` + c.lang + `" aria-current="true">`,
+			`name="next" value="/page?a=b"`} {
 			if !strings.Contains(body, part) {
 				t.Errorf("%+v: no %s in %s", c, part, body)
 			}
@@ -800,7 +801,8 @@ func TestLanguages(t *testing.T) {
 	}
 	// What a fault says is in English where no catalogue has it.
 	w := d.do(t, user, "GET", "/fault?t=secret", "", "Accept-Language", "ko")
-	if body := w.Body.String(); !strings.Contains(body, `name="next" value="/fault"`) || !strings.Contains(body, `<span lang="en">`) || !strings.Contains(body, "처음으로") {
+	if body := w.Body.String(); !strings.Contains(body, `name="next" value="/fault"`) ||
+		!strings.Contains(body, `<span lang="en">`) || !strings.Contains(body, "처음으로") {
 		t.Errorf("%s", body)
 	}
 }

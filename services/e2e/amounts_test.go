@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -84,7 +83,7 @@ func TestRealAmounts(t *testing.T) {
 				r.eventually("they are approved", func() bool { return approved() > n })
 			}
 			r.stops = query[int](t, s, `SELECT count(*) FROM review_control.targets WHERE draft_id = $1::bigint AND choice = 'pending'`, id)[0]
-			t.Log(fmt.Sprintf("%s: %s, %d screens, %d keys, %d mails to be decided alone", amount.name, r.took(), r.screens, r.keys, r.stops))
+			t.Logf("%s: %s, %d screens, %d keys, %d mails to be decided alone", amount.name, r.took(), r.screens, r.keys, r.stops)
 			if r.stops > 0 || r.took() > amount.most {
 				t.Errorf("%d mails have to be decided alone, and it takes %s", r.stops, r.took())
 			}

@@ -60,7 +60,10 @@ func threeClicks(t *testing.T, x *shop) {
 					w.click(w.Link("Admin"))
 				}
 				w.click(w.Link("1 hour"))
-				w.eventually("the refused call is counted", func() bool { w.Open("/admin?range=1h"); return strings.Contains(w.Text(), "E_VALIDATION") })
+				w.eventually("the refused call is counted", func() bool {
+					w.Open("/admin?range=1h")
+					return strings.Contains(w.Text(), "E_VALIDATION")
+				})
 				w.click(w.Link("E_VALIDATION"))
 				w.Sees("must be at most")
 			},

@@ -31,13 +31,14 @@ const left = `(() => {
 	return [...words];
 })()`
 
-// names are what is called so in Korean as well: products, codes of roles, scopes and tools, columns of a file, and what the test has made up.
-var names = regexp.MustCompile(`^(?:Hub|English|Ctrl|Esc|NicePay|ServiceJWT|MiB|Linux|Chrome|reviewer|admin|explore|sql|query|author|control|read|write|` +
-	`email|reason|name|create_menu_(?:group|item)|toName|[Aa]da|[Ll]ovelace|Ada Lovelace|[Pp]erson|company|example|com|` +
+// names are what is called so in Korean as well: products, codes of roles, scopes and tools, columns of a file, and what the test has
+// made up.
+var names = regexp.MustCompile(`^(?:Hub|English|Ctrl|Esc|NicePay|ServiceJWT|MiB|Linux|Chrome|reviewer|admin|explore|sql|query|author|` +
+	`control|read|write|email|reason|name|create_menu_(?:group|item)|toName|[Aa]da|[Ll]ovelace|Ada Lovelace|[Pp]erson|company|example|com|` +
 	`test|Partners of|sells what we like|partner|Enter|Space|Shift|apikey|list|pay|refund|shop|nicepay|sandbox|production)$`)
 
-// TestKorean walks through the console by its links, in Korean and in both themes: each page is in that language, no rule of axe is broken, and
-// what a person has chosen follows them to another browser.
+// TestKorean walks through the console by its links, in Korean and in both themes: each page is in that language, no rule of axe is
+// broken, and what a person has chosen follows them to another browser.
 func TestKorean(t *testing.T) {
 	t.Parallel()
 	installAxe(t)

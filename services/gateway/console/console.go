@@ -217,7 +217,7 @@ func (k *Console) visit(ctx context.Context, v *visit) error {
 		return err
 	}
 	if v.route == nil && v.r.URL.Path == searchPath {
-		return k.search(ctx, v)
+		return k.search(v)
 	}
 	if v.route == nil {
 		return k.home(v)

@@ -49,9 +49,9 @@ type kindView struct {
 }
 
 // search shows what was found, or leads to it where that is one thing.
-func (k *Console) search(ctx context.Context, v *visit) error {
+func (k *Console) search(v *visit) error {
 	v.r = k.Own.Speak(v.r)
-	ctx = v.r.Context()
+	ctx := v.r.Context()
 	view := searchView{Text: text.Head(text.OneLine(text.Storable(v.r.URL.Query().Get("q"))), maxSearch)}
 	if view.Text != "" {
 		view.add(web.FindResponse{Hits: pagesNamed(ctx, k.tabs(v), view.Text)})

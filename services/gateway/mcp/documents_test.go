@@ -128,8 +128,8 @@ func TestTheFirstCallRuns(t *testing.T) {
 	}
 }
 
-// TestThePagesOfDocsRun: each call in the reference, as it can be copied there, is taken; the index leads to all of them, and each page is one
-// for all.
+// TestThePagesOfDocsRun: each call in the reference, as it can be copied there, is taken; the index leads to all of them, and each page
+// is one for all.
 func TestThePagesOfDocsRun(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("curl"); err != nil {
@@ -138,7 +138,8 @@ func TestThePagesOfDocsRun(t *testing.T) {
 	e := newFixture(t)
 	index := e.send(t, "GET", e.urls[0]+"/docs", "", "")
 	leads := map[string]bool{}
-	for _, link := range regexp.MustCompile(`<tr data-for="([a-zA-Z0-9_.]+)"[^>]*><td><a href="(/docs/[^"#]+)#([^"]+)">`).FindAllStringSubmatch(index.body, -1) {
+	row := regexp.MustCompile(`<tr data-for="([a-zA-Z0-9_.]+)"[^>]*><td><a href="(/docs/[^"#]+)#([^"]+)">`)
+	for _, link := range row.FindAllStringSubmatch(index.body, -1) {
 		if leads[link[2]] = true; link[1] != link[3] {
 			t.Errorf("%s leads to %s", link[1], link[3])
 		}

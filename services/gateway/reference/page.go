@@ -188,8 +188,8 @@ func groupsOf(operations []operation) ([]group, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", o.Name, err)
 		}
-		g := group{Href: Path + "/routes/" + o.group, Title: "Routes: " + tool.RouteRoot + o.group, Text: "For Connected Apps. A call carries a " +
-			"ServiceJWT, which is good once: a retry has a new token and the same Idempotency-Key."}
+		g := group{Href: Path + "/routes/" + o.group, Title: "Routes: " + tool.RouteRoot + o.group, Text: "For Connected Apps. A call carries " +
+			"a ServiceJWT, which is good once: a retry has a new token and the same Idempotency-Key."}
 		if o.isTool {
 			g = group{Href: Path + "/tools/" + o.group, Title: "Tools: " + o.group, Text: groupText(o.group)}
 		}

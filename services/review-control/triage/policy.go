@@ -8,9 +8,9 @@ import (
 	"hub.internal/pkg/tool"
 )
 
-// Policy is what an operator wants of each mail, as the law of where its recipients live may (in Korea article 50 of the Network Act, with
-// its mark "(광고)" and a way to opt out). Hub shows where it is missing, and writes nothing into a mail: that is for the operator's counsel to
-// decide. An empty text wants nothing.
+// Policy is what an operator wants of each mail, as the law of where its recipients live may (in Korea article 50 of the Network Act,
+// with its mark "(광고)" and a way to opt out). Hub shows where it is missing, and writes nothing into a mail: that is for the operator's
+// counsel to decide. An empty text wants nothing.
 type Policy struct {
 	// Mark is what a subject begins with.
 	Mark string

@@ -57,7 +57,7 @@ type pageView struct {
 	SignedIn bool
 	Tabs     []Tab
 	Path     string
-	// Here is where a form that comes back to this page leads.
+	// Here is where a form that comes back to this page leads; empty for a page that is the same for everybody.
 	Here      string
 	Flash     Flash
 	RequestID string

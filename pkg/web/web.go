@@ -354,7 +354,7 @@ var headings = map[int]string{
 	http.StatusConflict:              i18n.N("Somebody was faster"),
 	http.StatusRequestEntityTooLarge: i18n.N("That is too much at once"),
 	http.StatusUnprocessableEntity:   i18n.N("That cannot be done"),
-	http.StatusTooManyRequests:       i18n.N("Too many tries"),
+	http.StatusTooManyRequests:       i18n.N("Please wait a moment"),
 	http.StatusInternalServerError:   i18n.N("Something went wrong on our side"),
 	http.StatusBadGateway:            i18n.N("A part of Hub is not available"),
 	http.StatusServiceUnavailable:    i18n.N("A part of Hub is not available"),

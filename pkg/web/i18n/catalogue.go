@@ -39,7 +39,10 @@ func Match(chosen, accepted string) Language {
 		}
 	}
 	const longest = 200 // a header beyond it names no language that its first ones do not
-	tags, _, err := language.ParseAcceptLanguage(accepted[:min(len(accepted), longest)])
+	if len(accepted) > longest {
+		accepted = accepted[:max(strings.LastIndexByte(accepted[:longest], ','), 0)]
+	}
+	tags, _, err := language.ParseAcceptLanguage(accepted)
 	if err != nil || len(tags) == 0 {
 		return Languages[0]
 	}

@@ -3,6 +3,7 @@ package i18n_test
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"testing/fstest"
 
@@ -90,6 +91,7 @@ func TestMatch(t *testing.T) {
 	for _, c := range []struct{ chosen, accepted, want string }{
 		{"", "", "en"}, {"", "ko-KR,ko;q=0.9,en-US;q=0.8", "ko"}, {"", "en-US,ko;q=0.5", "en"}, {"", "de,ko;q=0.5", "ko"}, {"", "de", "en"},
 		{"en", "ko", "en"}, {"ko", "en", "ko"}, {"xx", "ko", "ko"}, {"", "*", "en"}, {"", ";;;", "en"}, {"", "ko;q=0,en", "en"},
+		{"", "ko" + strings.Repeat(",en-AU;q=0.5", 50), "ko"}, {"", strings.Repeat("k", 300), "en"},
 	} {
 		if got := i18n.Match(c.chosen, c.accepted).Code(); got != c.want {
 			t.Errorf("%+v: %s", c, got)

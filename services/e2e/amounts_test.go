@@ -1,10 +1,13 @@
 package e2e_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/cdproto/input"
 
 	"hub.internal/pkg/hubtest"
 )
@@ -31,6 +34,24 @@ func (r *reader) reads() {
 // press counts a key.
 func (r *reader) press(key string) { r.t.Helper(); r.keys++; r.Press(key) }
 
+// swipe draws a finger over an element.
+func (p *page) swipe(selector string, dx, dy float64) {
+	p.t.Helper()
+	var at struct{ X, Y float64 }
+	p.Evaluate(fmt.Sprintf(`(() => { const box = document.querySelector(%q).getBoundingClientRect();
+		return {X: box.left + box.width / 2, Y: box.top + Math.min(box.height / 2, 60)}; })()`, selector), &at)
+	touch := func(kind input.DispatchTouchEventType, points ...*input.TouchPoint) {
+		do(p, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: kind, TouchPoints: points})
+	}
+	touch(input.DispatchTouchEventTypeTouchStart, &input.TouchPoint{X: at.X, Y: at.Y})
+	for i := range 4 {
+		part := float64(i+1) / 4
+		touch(input.DispatchTouchEventTypeTouchMove, &input.TouchPoint{X: at.X + dx*part, Y: at.Y + dy*part})
+	}
+	do(p, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}})
+	p.Settle()
+}
+
 // TestRealAmounts: 400 mails of two templates, one of which has a table, and a newsletter are approved variant by variant, page by page; no
 // mail has to be decided by itself.
 func TestRealAmounts(t *testing.T) {
@@ -55,6 +76,22 @@ func TestRealAmounts(t *testing.T) {
 		}},
 		{"a newsletter", 3036, time.Hour, func(int, map[string]any) {}},
 	}
+	t.Run("a swipe turns the mail", func(t *testing.T) {
+		id := s.queued(t, s.draft(t, draftOptions{name: "To be turned", targets: 3, madeUp: true}))
+		p := s.signedIn(t, ada, "/drafts")
+		p.Look("light", 390)
+		p.Open("/drafts/" + id + "/targets/0")
+		p.Settle()
+		for _, swipe := range []struct {
+			dx, dy float64
+			at     string
+		}{{-150, 10, "1"}, {-150, 0, "2"}, {150, 0, "1"}, {-40, 0, "1"}, {-100, 90, "1"}, {160, 20, "0"}} {
+			p.swipe("iframe.preview", swipe.dx, swipe.dy)
+			p.eventually("mail "+swipe.at, func() bool { return p.Path() == "/drafts/"+id+"/targets/"+swipe.at })
+		}
+		p.swipe("article.target > header", -150, 0)
+		p.eventually("the next mail", func() bool { return p.Path() == "/drafts/"+id+"/targets/1" })
+	})
 	for _, amount := range amounts {
 		t.Run(amount.name, func(t *testing.T) {
 			if amount.targets > 1000 && os.Getenv("HUB_TEST_ALL") == "" {

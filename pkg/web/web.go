@@ -46,6 +46,8 @@ type Options struct {
 	// that every page may use. assets/: files of its own beside those of the layout; a page that needs
 	// one names it in "head".
 	Files fs.FS
+	// English keeps the pages in English, without a choice: those of a program that is no service of the console.
+	English bool
 	// Funcs are the service's own template functions.
 	Funcs  template.FuncMap
 	Keys   *caller.Keys
@@ -207,7 +209,7 @@ func Routes(service string, routes ...tool.Route) []tool.Route {
 // the browser asks for. Whatever renders a page calls it; who says something of their own outside of Handle does so before.
 func (s *Site) Speak(r *http.Request) *http.Request {
 	code := i18n.From(r.Context()).Code()
-	if !i18n.Speaks(r.Context()) {
+	if !s.o.English && !i18n.Speaks(r.Context()) {
 		code = i18n.Match(ReadCookie(r, LanguageCookie), r.Header.Get("Accept-Language")).Code()
 	}
 	return r.WithContext(i18n.With(r.Context(), s.editions[code].catalogue))
@@ -266,6 +268,8 @@ func (s *Site) execute(w http.ResponseWriter, r *http.Request, t *template.Templ
 	v.User, v.SignedIn = UserOf(r.Context())
 	v.Tabs = NamesIn(r.Context(), navigationOf(r, p))
 	switch at := r.URL.RequestURI(); {
+	case s.o.English:
+		v.Here = ""
 	case r.Method != http.MethodGet || len(at) > maxNext:
 	case p.Status >= http.StatusBadRequest: // what was asked for may be a secret, and was not what it should be
 		v.Here = r.URL.EscapedPath()

@@ -55,7 +55,7 @@ func Serve(ctx context.Context, addr string, h http.Handler, logger *slog.Logger
 // Pages makes the pages of a stand-in, by the patterns of http.ServeMux, with its assets and its health check at
 // /healthz. make gets the site that they render with, whose templates are in files, in pages/.
 func Pages(name string, files embed.FS, logger *slog.Logger, make func(*web.Site) map[string]web.Handler) (*http.ServeMux, error) {
-	site, err := web.New(web.Options{Service: name, Files: files, Logger: logger})
+	site, err := web.New(web.Options{Service: name, Files: files, English: true, Logger: logger})
 	if err != nil {
 		return nil, err
 	}

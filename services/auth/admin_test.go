@@ -339,7 +339,7 @@ func TestUsersPages(t *testing.T) {
 		t.Fatalf("%+v %v", bob, err)
 	}
 	at := "/admin/users/" + bob.ID
-	if page := o.get(t, at); !strings.Contains(page, "invited") || strings.Contains(page, strings.SplitAfter(link, "=")[1]) {
+	if page := o.get(t, at); !strings.Contains(page, "Invited") || strings.Contains(page, strings.SplitAfter(link, "=")[1]) {
 		t.Errorf("%s", page)
 	}
 	_, _, page = o.post(t, at+"/invite", url.Values{})
@@ -800,7 +800,7 @@ func TestAppsPages(t *testing.T) {
 		t,
 		at,
 	); strings.Contains(page, "<form") && strings.Contains(page, "/secrets") || strings.Contains(page, at+"/edit") ||
-		!strings.Contains(page, "revoked") {
+		!strings.Contains(page, "Revoked") {
 		t.Errorf("%s", page)
 	}
 	for _, operation := range []string{"app.create", "app.edit", "app.issue_secret", "app.rotate_secret", "app.rotate_webhook_secret",

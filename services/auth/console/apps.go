@@ -30,9 +30,9 @@ type appsPage struct {
 // appBadge is the badge of a status.
 func appBadge(s apps.Status) web.Badge {
 	return map[apps.Status]web.Badge{
-		apps.Active:    {Kind: "good", Text: i18n.N("active")},
-		apps.Suspended: {Kind: "warn", Text: i18n.N("suspended")},
-		apps.Revoked:   {Kind: "bad", Text: i18n.N("revoked")},
+		apps.Active:    {Kind: "good", Text: i18n.N("Active")},
+		apps.Suspended: {Kind: "warn", Text: i18n.N("Suspended")},
+		apps.Revoked:   {Kind: "bad", Text: i18n.N("Revoked")},
 	}[s]
 }
 

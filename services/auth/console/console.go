@@ -48,7 +48,7 @@ type Console struct {
 // New returns the pages.
 func New(c Config) (*Console, error) {
 	site, err := web.New(web.Options{Service: "auth", Files: files, Keys: c.Trusted, Logger: c.Logger,
-		Funcs: template.FuncMap{"appstate": appBadge}})
+		Funcs: template.FuncMap{"appstate": appBadge, "role": roleName}})
 	if err != nil {
 		return nil, err
 	}

@@ -37,9 +37,9 @@ type keyRow struct {
 // Badge is the key's state.
 func (k keyRow) Badge() web.Badge {
 	return map[auth.Status]web.Badge{
-		auth.Active:  {Kind: "good", Text: i18n.N("active")},
-		auth.Expired: {Kind: "warn", Text: i18n.N("expired")},
-		auth.Revoked: {Kind: "bad", Text: i18n.N("revoked")},
+		auth.Active:  {Kind: "good", Text: i18n.N("Active")},
+		auth.Expired: {Kind: "warn", Text: i18n.N("Expired")},
+		auth.Revoked: {Kind: "bad", Text: i18n.N("Revoked")},
 	}[k.Status]
 }
 

@@ -47,15 +47,15 @@ type userRow struct {
 func (u userRow) Badge() web.Badge {
 	switch {
 	case u.State() == auth.UserDisabled:
-		return web.Badge{Kind: "bad", Text: i18n.N("disabled")}
+		return web.Badge{Kind: "bad", Text: i18n.N("Disabled")}
 	case u.State() == auth.UserActive:
-		return web.Badge{Kind: "good", Text: i18n.N("active")}
+		return web.Badge{Kind: "good", Text: i18n.N("Active")}
 	case u.InvitedUntil == nil:
-		return web.Badge{Kind: "", Text: i18n.N("never signed in")}
+		return web.Badge{Kind: "", Text: i18n.N("Never signed in")}
 	case u.InvitedUntil.Before(u.Now):
-		return web.Badge{Kind: "warn", Text: i18n.N("invitation too old")}
+		return web.Badge{Kind: "warn", Text: i18n.N("Invitation too old")}
 	}
-	return web.Badge{Kind: "info", Text: i18n.N("invited")}
+	return web.Badge{Kind: "info", Text: i18n.N("Invited")}
 }
 
 // Has tells whether the user has the role.
@@ -157,6 +157,12 @@ type inviteForm struct {
 	Email, Name, Roles web.Field
 	Problem            string
 }
+
+// roleNames are the roles as people read them; any other is read by its code.
+var roleNames = map[string]string{auth.Reviewer: i18n.N("Reviewer"), auth.Admin: i18n.N("Administrator")}
+
+// roleName is a role as people read it.
+func roleName(role string) string { return cmp.Or(roleNames[role], role) }
 
 // newInviteForm is the form as it was filled in.
 func newInviteForm(ctx context.Context, form url.Values) *inviteForm {

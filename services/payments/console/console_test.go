@@ -157,7 +157,7 @@ func TestCredentialsOnPages(t *testing.T) {
 		o.has(w, "already. Rotate it.")
 	}
 	// The second was refused, and its id is gone.
-	o.get("/admin/credentials/1", "S2_c****9a56", "sandbox", "active", "by ada@example.com", "Rotate", "Deactivate")
+	o.get("/admin/credentials/1", "S2_c****9a56", "sandbox", "Active", "by ada@example.com", "Rotate", "Deactivate")
 	o.get("/admin/credentials/1/rotate", "!Environment", "Secret key")
 	o.post("/admin/credentials/1/rotate", given("client_id", "S2_next0client0id"), "/admin/credentials/3")
 	o.get("/admin/credentials/1", "Use for new orders", "!Deactivate")

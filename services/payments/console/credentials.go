@@ -69,9 +69,9 @@ func (v credentialView) Page() string { return credentialsPath + "/" + v.ID.Stri
 // Badge is the credential's state.
 func (v credentialView) Badge() web.Badge {
 	if v.Active {
-		return web.Badge{Kind: "good", Text: i18n.N("active")}
+		return web.Badge{Kind: "good", Text: i18n.N("Active")}
 	}
-	return web.Badge{Text: i18n.N("not used")}
+	return web.Badge{Text: i18n.N("Not used")}
 }
 
 // EnvBadge warns where money moves.

@@ -9,7 +9,7 @@ const (
 		`<html lang="und"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">` +
 		`<meta name="color-scheme" content="light"><title></title><base target="_blank"></head>` + "\n" +
 		`<body style="margin:16px;background-color:#ffffff;color:#1b1b1b;font-family:Arial,Helvetica,sans-serif;` +
-		`font-size:15px;line-height:1.5;overflow-wrap:break-word">` + "\n"
+		`font-size:15px;line-height:1.5;overflow-wrap:anywhere">` + "\n"
 	documentFoot = "\n</body></html>\n"
 )
 

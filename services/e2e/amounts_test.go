@@ -48,7 +48,8 @@ func (p *page) swipe(selector string, dx, dy float64) {
 		part := float64(i+1) / 4
 		touch(input.DispatchTouchEventTypeTouchMove, &input.TouchPoint{X: at.X + dx*part, Y: at.Y + dy*part})
 	}
-	do(p, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}})
+	do(p, input.DispatchTouchEvent,
+		input.DispatchTouchEventParams{Type: input.DispatchTouchEventTypeTouchEnd, TouchPoints: []*input.TouchPoint{}})
 	p.Settle()
 }
 

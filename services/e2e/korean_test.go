@@ -1,12 +1,16 @@
 package e2e_test
 
 import (
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/network"
+
+	"hub.internal/pkg/hubtest"
 )
 
 // speaks has the browser ask for pages in a language.
@@ -61,6 +65,10 @@ func TestKorean(t *testing.T) {
 		}
 		p.Look("light", 1280)
 		p.report(at+"-ko-light-1280", p.violations(nil, nil))
+		if os.Getenv("HUB_SCREENS") != "" {
+			name := "ko" + strings.NewReplacer("/", "-", "*", "N").Replace(at) + ".png"
+			p.Screenshot(filepath.Join(hubtest.Root(t), ".hub", "e2e", "screens", name))
+		}
 		p.Look("dark", 390)
 		p.report(at+"-ko-dark-390", p.violations(nil, ofColours))
 		p.fits(at + "-ko")

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,9 +24,6 @@ var missing = flag.Bool("missing", false, "print what the catalogues lack, as JS
 
 // english are rooms with pages that are in English alone: the API's reference, which quotes the API, and tools of developers.
 var english = []string{"services/gateway/reference", "scripts/mailsink", "scripts/echo"}
-
-// said are the texts of a script that its reader sees.
-var said = regexp.MustCompile(`\bsay\("((?:[^"\\]|\\.)*)"`)
 
 // TestCatalogues holds that each message of the console is in each language, and that no catalogue has one that nobody says.
 func TestCatalogues(t *testing.T) {
@@ -156,9 +152,7 @@ func messagesOf(t *testing.T, room, folder string) (messages []string) {
 			return err
 		case filepath.Ext(path) == ".js" && in == "assets":
 			b, err := os.ReadFile(path)
-			for _, m := range said.FindAllStringSubmatch(string(b), -1) {
-				messages = append(messages, m[1])
-			}
+			messages = append(messages, i18n.InScript(b)...)
 			return err
 		case filepath.Ext(path) == ".go":
 			found, err := messagesInCode(path)

@@ -8,7 +8,6 @@ import (
 	"mime"
 	"net/http"
 	"path"
-	"regexp"
 	"strings"
 
 	"hub.internal/pkg/web/i18n"
@@ -127,9 +126,6 @@ func (a *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	file.Static.ServeHTTP(w, r)
 }
 
-// said are the texts of a script that its reader sees: say("…").
-var said = regexp.MustCompile(`\bsay\("((?:[^"\\]|\\.)*)"`)
-
 // messages returns the translations of what the site's scripts say, which the page hands to them; nil in English.
 func (s *Site) messages(c *i18n.Catalogue) func() map[string]string {
 	if c == nil {
@@ -138,8 +134,8 @@ func (s *Site) messages(c *i18n.Catalogue) func() map[string]string {
 	found := map[string]string{}
 	for name, file := range s.assets.byName {
 		if path.Ext(name) == ".js" {
-			for _, m := range said.FindAllSubmatch(file.body, -1) {
-				found[string(m[1])] = c.Text(string(m[1]))
+			for _, m := range i18n.InScript(file.body) {
+				found[m] = c.Text(m)
 			}
 		}
 	}

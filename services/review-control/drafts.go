@@ -154,11 +154,7 @@ func (s *Service) Drafts(ctx context.Context, f DraftFilter) (DraftPage, error) 
 		return DraftPage{}, err
 	}
 	page := DraftPage{Next: found.Next, Counts: countsOf(found), At: s.now()}
-	ids := make([]ID, len(found.Drafts))
-	for i, d := range found.Drafts {
-		ids[i] = d.ID
-	}
-	reviews, err := s.c.Store.Reviews(ctx, ids)
+	ids, err := s.underReview(ctx, found.Drafts)
 	if err != nil {
 		return DraftPage{}, err
 	}
@@ -171,9 +167,6 @@ func (s *Service) Drafts(ctx context.Context, f DraftFilter) (DraftPage, error) 
 		return DraftPage{}, err
 	}
 	for _, d := range found.Drafts {
-		if r, queued := reviews[d.ID]; queued {
-			d = d.under(r)
-		}
 		// What has changed since authoring answered is on another list now.
 		if q.Status != "" && d.Status != q.Status || f.Waiting && d.Maker.Is(f.For) {
 			continue
@@ -216,17 +209,23 @@ func (s *Service) FindDrafts(ctx context.Context, search string, limit int) ([]D
 	if err != nil {
 		return nil, err
 	}
-	ids := make([]ID, len(found.Drafts))
-	for i, d := range found.Drafts {
+	_, err = s.underReview(ctx, found.Drafts)
+	return found.Drafts, err
+}
+
+// underReview has drafts that were queued be as their reviews have them. It returns the ids of all.
+func (s *Service) underReview(ctx context.Context, drafts []Draft) ([]ID, error) {
+	ids := make([]ID, len(drafts))
+	for i, d := range drafts {
 		ids[i] = d.ID
 	}
 	reviews, err := s.c.Store.Reviews(ctx, ids)
-	for i, d := range found.Drafts {
+	for i, d := range drafts {
 		if r, queued := reviews[d.ID]; queued {
-			found.Drafts[i] = d.under(r)
+			drafts[i] = d.under(r)
 		}
 	}
-	return found.Drafts, err
+	return ids, err
 }
 
 // AddressedMail is a target with the draft that it is of.

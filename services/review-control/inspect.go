@@ -199,6 +199,9 @@ func (d Draft) templates(m Mail) (subject, text string) {
 
 // PolicyWarnings are about what the templates of a draft lack of the operator's Policy.
 func (s *Service) PolicyWarnings(d Draft) []tool.Warning {
+	if s.c.Policy == (triage.Policy{}) {
+		return nil
+	}
 	return s.c.Policy.Warnings(d.SubjectTemplate, body.Clean("", d.BodyTemplate, true).View.Text)
 }
 

@@ -67,7 +67,7 @@ func (c *Catalogue) Code() string {
 	return c.Language.Code()
 }
 
-// Load reads the catalogue of a language from CODE.json of some folders; a later one adds to those before it. A file system
+// Load reads the catalogue of a language from CODE.json of some folders; a later one adds to those before it. A folder
 // without it adds nothing. It is nil for English.
 func Load(l Language, from ...fs.FS) (*Catalogue, error) {
 	if l == Languages[0] {
@@ -104,6 +104,9 @@ var held = regexp.MustCompile(`\{\d+\}|</?[a-z]+\d*>|%(?:\[\d+\])?[+#.0-9]*[a-z]
 
 // alike tells what a translation lacks of its message. It may have it in another order.
 func alike(message, translation string) error {
+	if strings.Count(translation, `"`) > strings.Count(message, `"`) {
+		return errors.New("a quote would end the attribute that it may stand in")
+	}
 	left := map[string]int{}
 	for _, part := range held.FindAllString(message, -1) {
 		left[verb(part)]++

@@ -19,12 +19,7 @@ func (c *Catalogue) Template(source string) (string, error) {
 	if c == nil {
 		return source, nil
 	}
-	return rewrite(source, func(message string) string {
-		if text, ok := c.messages[message]; ok {
-			return text
-		}
-		return message
-	})
+	return rewrite(source, func(message string) string { return c.Text(message) })
 }
 
 // Messages are those of a page, in the order of the page.
@@ -39,7 +34,16 @@ func Messages(source string) (list []string, err error) {
 	return list, err
 }
 
+// InScript are the messages of a script: say("…").
+func InScript(source []byte) (list []string) {
+	for _, words := range scripts.FindAllSubmatch(source, -1) {
+		list = append(list, string(words[1]))
+	}
+	return list
+}
+
 var (
+	scripts = regexp.MustCompile(`\bsay\("((?:[^"\\]|\\.)*)"`)
 	plurals = regexp.MustCompile(`\bplural (?:\([^)]*\)|\S+) "[^"]*" "([^"]*)"`)
 	badges  = regexp.MustCompile(`\(badge "[^"]*" "([^"]*)"\)`)
 	says    = regexp.MustCompile(`\bsay "([^"]*)"`)

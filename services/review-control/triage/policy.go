@@ -23,14 +23,14 @@ func (p Policy) Lacks(subject, plain string) (f Flag) {
 	if !strings.HasPrefix(text.OneLine(subject), p.Mark) {
 		f |= Unmarked
 	}
-	if !strings.Contains(text.OneLine(plain), text.OneLine(p.Footer)) {
+	if p.Footer != "" && !strings.Contains(text.OneLine(plain), text.OneLine(p.Footer)) { // a body may be long
 		f |= NoFooter
 	}
 	return f
 }
 
 // Warnings tell an agent what the templates of its draft lack, so that it hears of it before a reviewer does. A draft without templates has
-// none: its mails are judged one by one, later.
+// none, and nothing is said of what a placeholder may bring: its mails are judged one by one, later.
 func (p Policy) Warnings(subjectTemplate, plainTemplate string) (list []tool.Warning) {
 	if subjectTemplate == "" && plainTemplate == "" {
 		return nil
@@ -38,11 +38,15 @@ func (p Policy) Warnings(subjectTemplate, plainTemplate string) (list []tool.War
 	lacks := p.Lacks(subjectTemplate, plainTemplate)
 	warn := func(flag Flag, where, what string) {
 		if lacks.Has(flag) {
-			list = append(list, tool.Warning{Rule: "draft." + flag.Name(), Message: fmt.Sprintf(
-				"The %s %q, which mails have to have here: reviewers see a flag on each. Save the draft again with it", where, what)})
+			list = append(list, tool.Warning{Rule: "draft." + flag.Name(), Message: fmt.Sprintf("The template of the %s %q, which mails "+
+				"have to have here: reviewers see a flag on each that is made of it. Save the draft again with it", where, what)})
 		}
 	}
-	warn(Unmarked, "subject does not begin with", p.Mark)
-	warn(NoFooter, "body does not have", p.Footer)
+	if !strings.HasPrefix(text.OneLine(subjectTemplate), "{{") {
+		warn(Unmarked, "subject does not begin with", p.Mark)
+	}
+	if !strings.Contains(plainTemplate, "{{context.") {
+		warn(NoFooter, "body does not have", p.Footer)
+	}
 	return list
 }

@@ -149,4 +149,7 @@ func TestPolicy(t *testing.T) {
 			t.Errorf("%+v: %+v", c, warnings)
 		}
 	}
+	if warnings := korean.Warnings("{{context.mark}} 봄", "{{context.footer}}"); warnings != nil {
+		t.Errorf("what placeholders may bring is missed: %+v", warnings)
+	}
 }

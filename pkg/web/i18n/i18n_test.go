@@ -75,7 +75,8 @@ func TestTemplate(t *testing.T) {
 }
 
 func TestATranslationSaysAllOfIt(t *testing.T) {
-	for message, translation := range map[string]string{"{1} of {2}": "{1}", "<b>x</b>": "x", "%d mails": "메일", "%s by %s": "%[2]s", "x": `a"b`} {
+	for message, translation := range map[string]string{"{1} of {2}": "{1}", "<b>x</b>": "x", "%d mails": "메일", "%s by %s": "%[2]s",
+		"x": `a"b`} {
 		if _, err := i18n.Load(korean, files(t, map[string]string{message: translation})); err == nil {
 			t.Errorf("%q was taken for %q", translation, message)
 		}

@@ -50,18 +50,25 @@ func (s Size) IsLarge() bool { return s.Width > PreviewWidth || s.Height > longe
 type setting struct {
 	size, line, width, padding, spacing float64
 	pre, cell                           bool
+	// scale is how small the mail may be made; without one, least becomes the smallest font.
+	scale float64
+	least *float64
 }
 
 const (
 	// leastColumn is the width in sizes of the font in which words can still be read.
 	leastColumn = 3
-	// smallest is what a page makes of a mail that is wider than its preview, at the least (seen.js).
-	smallest = .5
+	// A page makes a mail that is wider than its preview smaller: to this part of its size, while its letters have so many CSS pixels
+	// (seen.js has the same).
+	smallest, readable = .5, 6
 )
 
 // sizeOf is that of a whole body in its document.
 func sizeOf(root *html.Node, pre bool) Size {
-	w, h := extent(root, setting{size: pageFontSize, line: pageLineHeight, width: PreviewWidth - 2*pageMargin, pre: pre})
+	s := setting{size: pageFontSize, line: pageLineHeight, width: PreviewWidth - 2*pageMargin, pre: pre, least: new(float64(pageFontSize))}
+	extent(root, s)
+	s.scale = min(max(smallest, readable / *s.least), 1)
+	w, h := extent(root, s)
 	return Size{int(w + 2*pageMargin), int(h + 2*pageMargin)}
 }
 
@@ -107,7 +114,7 @@ func extent(n *html.Node, s setting) (w, h float64) {
 		}
 	}
 	if px, ok := measureOf(n, "width", 0); ok && kind == atom.Table && s.cell { // the cell grows with it
-		w = max(w, smallest*px)
+		w = max(w, s.scale*px)
 	}
 	if least, ok := measureOf(n, "height", 0); ok {
 		h = max(h, least)
@@ -121,8 +128,9 @@ var fontSizes = []float64{10, 13, 16, 18, 24, 32, 48}
 // inside is the setting in an element.
 func (s setting) inside(n *html.Node) setting {
 	switch kind := prose.Element(n); kind {
-	case atom.H1, atom.H2, atom.H3:
-		s.size *= map[atom.Atom]float64{atom.H1: 2, atom.H2: 1.5, atom.H3: 1.17}[kind]
+	case atom.H1, atom.H2, atom.H3, atom.H5, atom.H6, atom.Small, atom.Sub, atom.Sup:
+		s.size *= map[atom.Atom]float64{atom.H1: 2, atom.H2: 1.5, atom.H3: 1.17, atom.H5: .83, atom.H6: .67, atom.Small: .83,
+			atom.Sub: .83, atom.Sup: .83}[kind]
 	case atom.Pre:
 		s.pre = true
 	case atom.Td, atom.Th:
@@ -159,6 +167,7 @@ func textExtent(n *html.Node, s setting) (w, h float64) {
 	if blank(n.Data) && !s.pre {
 		return 0, 0
 	}
+	*s.least = min(*s.least, s.size)
 	var em, word, longest float64
 	for _, c := range n.Data {
 		em += emOf(c)
@@ -177,7 +186,7 @@ func textExtent(n *html.Node, s setting) (w, h float64) {
 	if s.pre {
 		lines += float64(strings.Count(n.Data, "\n"))
 	}
-	return max(leastColumn, smallest*longest) * s.size, lines * s.size * s.line
+	return max(leastColumn, s.scale*longest) * s.size, lines * s.size * s.line
 }
 
 // emOf is about how wide a character is by the size of its font. Lines break beside a Korean, Chinese or Japanese one, which takes it all.

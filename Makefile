@@ -9,6 +9,11 @@ STACK    := CGO_ENABLED=0 go run ./scripts/stack
 # Three test binaries at once: each starts servers of its own, and waits for them.
 # The time-out only ends a hang. What go test would vet, make check vets.
 TESTFLAGS ?= -race -vet=off -timeout 110m -p 3
+# Modules whose tests wait for programs, and read files: the race detector has nothing to find in them, and what they are made of
+# (Kubernetes, Prometheus) takes minutes to compile anew for it. They are compiled with the objects of make check.
+UNRACED   := deploy/observe k8s services/e2e
+RACED     := $(filter-out $(UNRACED),$(MODULES))
+UNRACE     = CGO_ENABLED=0 go test $(filter-out -race,$(TESTFLAGS)) $(ALONE)
 # A test runs as in a release, which knows no workspace. It is compiled in the workspace, all modules at once: a test of
 # scripts/release holds what each module is made of there to what it is made of alone. No result is one of the test cache then, which
 # does not see that a file of another module has changed.
@@ -48,19 +53,20 @@ browser: ## Install the servers, and what test alone needs: a browser, a pooler,
 
 # The suite waits for processes and pages half of its time, so it runs beside the rest; what both need is built before, once.
 # It runs anew each time: go's test cache cannot see that the programs which it builds and starts have changed. The race detector is in
-# those of its programs that do much at once; the suite itself, which waits for them and for the browser, would take twice the time by it.
+# those of its programs that do much at once.
 test: browser ## Run every test, with the race detector (SERVERS=all query's tests on MySQL and the newer MariaDB as well)
-	@go build -race work
-	@go test $(filter-out -race,$(TESTFLAGS)) $(ALONE) -count=1 -parallel 3 ./services/e2e/... & suite=$$!; status=0; \
-	go test $(TESTFLAGS) $(ALONE) $(patsubst %,./%/...,$(filter-out services/e2e,$(MODULES))) || status=1; \
-	wait $$suite || status=1; \
+	@go build -race $(RACED:%=./%/...)
+	@$(UNRACE) -count=1 -parallel 3 ./services/e2e/... & suite=$$!; \
+	$(UNRACE) $(patsubst %,./%/...,$(filter-out services/e2e,$(UNRACED))) & others=$$!; status=0; \
+	go test $(TESTFLAGS) $(ALONE) $(RACED:%=./%/...) || status=1; \
+	wait $$others || status=1; wait $$suite || status=1; \
 	if [ "$(SERVERS)" = all ]; then for server in mysql mariadb-next; do \
 		HUB_TEST_SOURCE=$$server go test $(TESTFLAGS) $(ALONE) -count=1 ./services/query/... || status=1; \
 	done; fi; \
 	exit $$status
 
 retest: ## Run some tests alone, one after the other (TESTS="TestReview|TestFlood" PACKAGES="./services/e2e")
-	@go test $(if $(findstring services/e2e,$(PACKAGES)),$(filter-out -race,$(TESTFLAGS)),$(TESTFLAGS)) $(ALONE) -count=1 -p 1 -parallel 1 -run '^($(TESTS))$$' $(PACKAGES)
+	@$(if $(findstring services/e2e,$(PACKAGES)),$(UNRACE),go test $(TESTFLAGS) $(ALONE)) -count=1 -p 1 -parallel 1 -run '^($(TESTS))$$' $(PACKAGES)
 
 test-all: export HUB_TEST_ALL = 1
 test-all: export RAPID_CHECKS = 200

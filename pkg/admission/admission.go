@@ -233,7 +233,7 @@ func (l *Limiter) admit(p *Place) {
 		p.working = true
 		l.working++
 	}
-	p.light = l.working <= int(l.pace.floor)
+	p.light = l.working <= few || l.pace.limit <= l.pace.floor
 	p.began = time.Now()
 	l.pace.peak = max(l.pace.peak, l.working)
 }

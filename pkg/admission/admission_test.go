@@ -132,7 +132,7 @@ func TestWhatAnswersTakeSetsTheLimit(t *testing.T) {
 			{"little to do", 10 * time.Millisecond, 1, 300, false, begin, begin},
 			{"much to do, as quick as ever", 11 * time.Millisecond, 60, 6000, false, 100, 256},
 			{"little to do again", 10 * time.Millisecond, 1, 600, false, begin, begin},
-			{"all take four times as long", 40 * time.Millisecond, 20, 800, false, admission.Floor, 8},
+			{"all take four times as long", 40 * time.Millisecond, 20, 800, false, admission.Floor, 24},
 			{"they are quick again", 10 * time.Millisecond, 1, 400, false, begin, begin},
 			{"they fail", time.Millisecond, 20, 8000, true, admission.Floor, admission.Floor},
 			{"they are answered", 10 * time.Millisecond, 1, 400, false, begin, begin},
@@ -217,7 +217,7 @@ func TestAServiceThatIsSlowerForGood(t *testing.T) {
 
 func TestAWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := admission.New(16) // starts with 4
+		l := admission.Begin(16, 4)
 		var held []*admission.Place
 		for range 4 {
 			held = append(held, enter(t, l, "many"))
@@ -271,7 +271,7 @@ func TestWhoseTurnItIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := admission.New(16) // starts with 4
+				l := admission.Begin(16, 4)
 				var held []*admission.Place
 				for _, who := range []string{"a", "b", "a", "a"} {
 					held = append(held, enter(t, l, who))

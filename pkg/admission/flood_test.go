@@ -98,7 +98,7 @@ func TestAFlood(t *testing.T) {
 		"one":                                  {8, 5 * time.Millisecond, 1, 10, 3},
 		"more than may run at once":            {8, 5 * time.Millisecond, 100, 10, 4},
 		"a service with many hands":            {64, 20 * time.Millisecond, 20, 10, 3},
-		"a service with fewer than the floor":  {2, 3 * time.Millisecond, 20, 10, 8},
+		"a service with fewer than the floor":  {2, 3 * time.Millisecond, 20, 10, 14}, // 16 at once
 		"calls that take longer than the wait": {16, 300 * time.Millisecond, 20, 10, 3},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,9 +6,10 @@ import (
 )
 
 const (
-	// floor is the least that runs at once, as far as there are so many places. It is also what a service is asked to do without
-	// becoming slow: what answers take then is what they are compared with.
-	floor = 4
+	// floor is the least that runs at once, as far as there are so many places: however slow a service is, so few are no flood.
+	floor = 16
+	// few is how many calls at once leave a service idle hands: what answers take then is what they are compared with.
+	few = 4
 	// tolerance is how much longer than that answers may take.
 	tolerance = 1.5
 	// slack is added to each time before it is compared: nobody feels whether an answer takes one millisecond or three.
@@ -30,7 +31,7 @@ const (
 //
 // Times are compared by operation, in logarithms: what is averaged over all calls is how many times longer than its own operation's
 // usual time each has taken. A mix of other operations changes nothing by itself, and one slow operation with few answers
-// changes little. The usual time is learned while at most floor calls run, and so not from a service with too much to do; should
+// changes little. The usual time is learned while at most few calls run, and so not from a service with too much to do; should
 // a service become slower for another reason, the limit falls to floor, where that is learned.
 type pace struct {
 	floor, start, most, limit float64

@@ -29,10 +29,11 @@ func Build(ctx context.Context, root, bin string, packages []string, flags ...st
 	}
 	args := slices.Concat([]string{"build", "-buildvcs=false", "-o", bin + "/"}, flags, packages)
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOWORK=") // programs of many modules at once are the workspace's
-	if !slices.Contains(flags, "-race") {
-		cmd.Env = append(cmd.Env, "CGO_ENABLED=0")
+	cgo := "CGO_ENABLED=0"
+	if slices.Contains(flags, "-race") {
+		cgo = "CGO_ENABLED=1"
 	}
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOWORK=", cgo) // programs of many modules at once are the workspace's
 	out, err := cmd.CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
 		return errors.New("go is not on the PATH: install Go (the version in go.work) from https://go.dev/dl")

@@ -98,6 +98,9 @@ type Request struct {
 	Retry bool
 	// Show sends along the token of whoever the call is for: the operation needs to know.
 	Show bool
+	// Uneven tells that what it takes depends on its input more than on the service, also when that is too long: it is compared with
+	// nothing (pkg/admission).
+	Uneven bool
 	// Method defaults to POST.
 	Method string
 	// Success are the statuses of an answer; nil means 200. Any other is no answer.
@@ -247,13 +250,21 @@ func TokenRefused(err error) bool { return errors.Is(err, errTokenRefused) }
 // pkg/admission) and so was not begun, and the context's error when the caller went away.
 func (c *Client) Do(ctx context.Context, r Request) (response *Response, err error) {
 	defer func(start time.Time) { c.metrics.calls.Done(ctx, "call", start, outcome(err)) }(time.Now())
-	place, err := c.enter(ctx, r.Path)
+	operation := r.Path
+	if r.Uneven {
+		operation = ""
+	}
+	place, err := c.enter(ctx, operation)
 	if err != nil {
 		return nil, err
 	}
 	response, err = c.attempt(ctx, r, r.Retry || r.IdempotencyKey != "")
 	if err != nil {
-		leave(place, err)
+		if r.Uneven && fault.Is(err, fault.DBTimeout) {
+			place.Leave()
+		} else {
+			leave(place, err)
+		}
 		return nil, c.failure(ctx, err)
 	}
 	place.Answered()

@@ -17,6 +17,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/web/i18n"
 )
 
@@ -190,7 +191,18 @@ var functions = template.FuncMap{
 	"number": Number,
 	"badge":  func(kind, text string) Badge { return Badge{kind, text} },
 	"join":   strings.Join,
+	"spoken": spoken,
 	"dict":   dict,
+}
+
+// spoken is the attribute that tells the language of what somebody wrote, where its letters tell it: a browser chooses the glyphs by it,
+// and a screen reader its voice.
+func spoken(s string) template.HTMLAttr {
+	language := text.Language(s)
+	if language == "" {
+		return ""
+	}
+	return template.HTMLAttr(` lang="` + language + `"`) //nolint:gosec // one of two words
 }
 
 // when shows a moment in UTC; times.js shows the reader's own time instead.

@@ -175,6 +175,9 @@ func (p *page) Inspect(name string) {
 			}
 			p.report(at, p.violations(nil, alone))
 			p.fits(at)
+			if width < 600 && scheme == "light" {
+				p.canBeTouched(at)
+			}
 			if os.Getenv("HUB_SCREENS") != "" {
 				p.Screenshot(filepath.Join(hubtest.Root(p.t), ".hub", "e2e", "screens", at+".png"))
 			}
@@ -184,6 +187,27 @@ func (p *page) Inspect(name string) {
 	p.Look("light", 640)
 	p.fits(name + "-zoomed")
 	p.Look("light", 1280)
+}
+
+// slim are what is touched and lower than a thumb is wide, 44 px. Links in the lines of a text are as high as their line.
+const slim = `(() => {
+	const all = document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary");
+	return [...new Set([...all].map((el) => el.matches("[type=checkbox], [type=radio]") ? el.closest("label") ?? el : el))].filter((el) => {
+		const box = el.getBoundingClientRect(), style = getComputedStyle(el);
+		el.scrollIntoView({ block: "center" });
+		return el.checkVisibility({ visibilityProperty: true }) && box.width > 1 && box.height < 43.5 && style.display !== "inline" &&
+			style.clipPath === "none" && box.right > 0 && box.bottom > 0 && !el.closest("dialog:not([open])");
+	}).map((el) => el.tagName + "." + el.className + " " + el.textContent.trim().slice(0, 25) + " " + Math.round(el.getBoundingClientRect().height));
+})()`
+
+// canBeTouched wants each target to be as high as a thumb is wide.
+func (p *page) canBeTouched(at string) {
+	p.t.Helper()
+	var found []string
+	p.Evaluate(slim, &found)
+	for _, what := range found {
+		p.t.Errorf("%s: too low for a thumb: %s", at, what)
+	}
 }
 
 // fits wants nothing to be scrolled sideways.

@@ -72,6 +72,7 @@ func TestKorean(t *testing.T) {
 		p.Look("dark", 390)
 		p.report(at+"-ko-dark-390", p.violations(nil, ofColours))
 		p.fits(at + "-ko")
+		p.canBeTouched(at)
 		p.Look("light", 1280)
 	}
 	for _, path := range []string{"/", "/login", "/unsubscribe/" + strings.Repeat("A", 22)} {

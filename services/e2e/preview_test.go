@@ -1,6 +1,8 @@
 package e2e_test
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +10,8 @@ import (
 
 	"github.com/chromedp/cdproto/fetch"
 	cdppage "github.com/chromedp/cdproto/page"
+
+	"hub.internal/pkg/hubtest"
 )
 
 // answer lets the preview of a target come as a document of the test's, under a policy; "" is none.
@@ -161,5 +165,52 @@ func TestThePreviewIsAsHighAsItsMail(t *testing.T) {
 				)
 			}
 		}
+	}
+}
+
+// TestWideMailsAreMadeSmaller: a table whose words are wider than a phone keeps its words whole, and is shown whole, in a smaller size;
+// what would be too small to be read scrolls, and is not approved among others.
+func TestWideMailsAreMadeSmaller(t *testing.T) {
+	t.Parallel()
+	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
+	ada := s.person("Ada Lovelace", "reviewer")
+	table := func(columns int) string {
+		row := strings.Repeat(`<td style="padding:6px">Availability</td><td style="padding:6px">1,200,000</td>`, columns/2)
+		return "<p>Dear partner,</p><table border=1><tr>" + row + "</tr></table><p>Yours</p>"
+	}
+	bodies := []string{table(2), table(6), table(24)}
+	id := s.queued(t, s.draft(t, draftOptions{targets: len(bodies), madeUp: true,
+		each: func(i int, target map[string]any) { target["body"] = bodies[i] }}))
+	p := s.signedIn(t, ada, "/drafts/"+id)
+	for width, wants := range map[int64][3]string{1280: {"whole", "smaller", "scrolls"}, 390: {"whole", "smaller", "scrolls"}} {
+		p.Look("light", width)
+		for i, want := range wants {
+			p.Target(i)
+			var is struct {
+				Scale, Lines, View, Frame, Text, Bottom float64
+				Whole                                   bool
+			}
+			p.Evaluate(`(() => {
+				const frame = document.querySelector("iframe.preview"), cell = frame.contentDocument.querySelector("td"), text = cell.firstChild;
+				const range = frame.contentDocument.createRange();
+				range.selectNodeContents(text);
+				const view = frame.parentElement.getBoundingClientRect(), box = frame.getBoundingClientRect();
+				return { Scale: Number(frame.style.getPropertyValue("--scale")), Lines: range.getClientRects().length, Whole: hubSeen.whole(frame),
+					View: view.width, Frame: box.width, Text: view.height, Bottom: box.height };
+			})()`, &is)
+			got := "scrolls"
+			if is.Whole {
+				got = map[bool]string{true: "whole", false: "smaller"}[is.Scale == 1]
+			}
+			if got != want || is.Lines != 1 || is.Frame > is.View+1 || is.Bottom > is.Text+1 || is.Bottom < is.Text-8 {
+				t.Errorf("at %d px the table of mail %d is %s, want %s: %+v", width, i, got, want, is)
+			}
+			p.Screenshot(filepath.Join(hubtest.Root(t), ".hub", "e2e", "screens", fmt.Sprintf("wide-%d-%d.png", width, i)))
+		}
+	}
+	var flags []int
+	flags = query[int](t, s, `SELECT flags FROM review_control.targets WHERE draft_id = $1::bigint ORDER BY position`, id)
+	if flags[0] != 0 || flags[1] != 0 || flags[2] == 0 {
+		t.Errorf("the flags are %v", flags)
 	}
 }

@@ -183,13 +183,17 @@ func (v TargetView) Own(d Draft) (placeholders []string, values triage.Values) {
 }
 
 // Marked is the preview with the target's own values marked, and all that its template has dimmed. It is a second look: but for the
-// marks it is the preview, byte for byte. It is false where no template makes the mail.
+// marks it is the preview. It is false where no template makes the mail.
 func (v TargetView) Marked(d Draft) (string, bool) {
+	layout := body.Newest
+	if d.Review != nil {
+		layout = d.Review.Layout
+	}
 	template, _, spans := templateOf(d, v)
 	if template == nil {
 		return "", false
 	}
-	return body.Marked(v.Mail.Body, v.Mail.HTML, spans)
+	return body.Marked(v.Mail.Body, v.Mail.HTML, layout, spans)
 }
 
 // templates are those that authoring names for a mail of the draft.
@@ -202,7 +206,7 @@ func (s *Service) PolicyWarnings(d Draft) []tool.Warning {
 	if s.c.Policy == (triage.Policy{}) {
 		return nil
 	}
-	return s.c.Policy.Warnings(d.SubjectTemplate, body.Clean("", d.BodyTemplate, true).View.Text)
+	return s.c.Policy.Warnings(d.SubjectTemplate, body.Clean("", d.BodyTemplate, true, body.Newest).View.Text)
 }
 
 // Variants returns the mails of a draft that differ in nothing but the values of placeholders, the
@@ -258,7 +262,7 @@ func (s *Service) Variant(ctx context.Context, d Draft, number, after int) (Vari
 func (p *VariantPage) outline(d Draft) {
 	var subject string
 	subject, p.Source = d.templates(p.Mail.Mail)
-	p.Subject, p.Text = triage.Outline(subject), triage.Outline(body.Clean("", p.Source, p.Mail.Mail.HTML).View.Text)
+	p.Subject, p.Text = triage.Outline(subject), triage.Outline(body.Clean("", p.Source, p.Mail.Mail.HTML, body.Newest).View.Text)
 	for _, name := range p.Variant.Placeholders {
 		if part := (triage.Part{Text: name, Named: true}); !slices.Contains(p.Subject, part) && !slices.Contains(p.Text, part) {
 			p.Elsewhere = append(p.Elsewhere, name)

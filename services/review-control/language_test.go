@@ -1,6 +1,7 @@
 package reviewcontrol_test
 
 import (
+	"fmt"
 	"net/url"
 	"os"
 	"strings"
@@ -53,5 +54,25 @@ func TestFlagsInKorean(t *testing.T) {
 		if says = strings.ToUpper(says[:1]) + says[1:] + "."; !words.Has(says) {
 			t.Errorf("%s: %q", f.Name(), says)
 		}
+	}
+}
+
+// TestNamesAreMarkedWithTheirLanguage: by the letters of the name, or by how the country of the recipient writes Chinese characters.
+func TestNamesAreMarkedWithTheirLanguage(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	names := []string{"김민수", "Kim Min-su", "山田さくら", "王小明", "王小明"}
+	id := o.inspected(len(names), func(d *draftRow) {
+		for i, name := range names {
+			d.targets[i].ToName = name
+		}
+		d.targets[3].Snapshot = []byte(`{"country_code":"TW"}`)
+		d.targets[0].Subject = "봄 캠페인"
+	})
+	for i, want := range []string{`<bdi lang="ko">김민수`, `<bdi>Kim Min-su`, `<bdi lang="ja">山田さくら`, `<bdi lang="zh-Hant">王小明`, `<bdi>王小明`} {
+		page := o.get(fmt.Sprintf("/drafts/%s/targets/%d", id, i))
+		_, head, _ := strings.Cut(page, `<h2 id="name">`)
+		has(t, head[:strings.Index(head, "</h2>")], want)
+		has(t, page, `<span class="subjectline"><bdi lang="ko">봄 캠페인</bdi>`)
 	}
 }

@@ -28,8 +28,8 @@ func (r Rendering) Shown() string { return body.Preview(r.HTML, r.Text) }
 // render is what a target gets: what a page shows, what a decision is bound to and what is handed
 // over are its bytes. Whom the mail is from and for is what was kept when the draft was queued; of
 // authoring are the subject and the body alone.
-func (s *Service) render(from, to mailer.Address, m Mail) Rendering {
-	c := body.Clean(m.Subject, m.Body, m.HTML)
+func (s *Service) render(from, to mailer.Address, m Mail, layout body.Layout) Rendering {
+	c := body.Clean(m.Subject, m.Body, m.HTML, layout)
 	r := Rendering{Removed: c.Removed, View: c.View,
 		Content: mailer.Content{From: s.From(from), Sender: s.c.From, To: to, Subject: c.Subject, HTML: c.HTML, Text: c.Text}}
 	for _, a := range []*mailer.Address{&r.From, &r.To} {
@@ -41,7 +41,7 @@ func (s *Service) render(from, to mailer.Address, m Mail) Rendering {
 
 // Mailbox is whom recipients see each mail of a draft come from, whose sender is from.
 func (s *Service) Mailbox(from mailer.Address) mailer.Address {
-	return s.render(from, mailer.Address{}, Mail{}).From
+	return s.render(from, mailer.Address{}, Mail{}, body.Newest).From
 }
 
 // renderings hands over what the targets of a review get, in the order of their indexes, with what
@@ -57,7 +57,7 @@ func (s *Service) renderings(ctx context.Context, r Review, targets []Target, ea
 			return fmt.Errorf("authoring answers target %d of draft %s unasked", index, r.DraftID)
 		}
 		delete(byIndex, index)
-		v := TargetView{Target: t, Mail: m, Rendering: s.render(r.Sender, mailer.Address{Name: t.ToName, Email: t.ToEmail}, m)}
+		v := TargetView{Target: t, Mail: m, Rendering: s.render(r.Sender, mailer.Address{Name: t.ToName, Email: t.ToEmail}, m, r.Layout)}
 		v.Flags = s.flagsOf(v)
 		return each(v)
 	})

@@ -168,3 +168,34 @@ func TestWhatIsShownIsWhatLeaves(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatAnEarlierReleaseQueued: its mails keep the layout that it knew, so that what was approved there still leaves, byte for byte.
+func TestWhatAnEarlierReleaseQueued(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	queue := func(layout string) reviewcontrol.ID {
+		id := o.authoring.draft(1, func(d *draftRow) { d.targets[0].Body, d.targets[0].HTML = "<p>1,200,000</p>", true })
+		if _, err := o.house.send(agent(t.Context()), newKey(), queueing(id)); err != nil {
+			t.Fatal(err)
+		}
+		if layout != "" { // the row as a release writes it that knows no layouts
+			o.exec(`UPDATE review_control.reviews SET layout = DEFAULT WHERE draft_id = $1`, int64(id))
+		}
+		return id
+	}
+	for layout, breaks := range map[string]string{"": "overflow-wrap:break-word", "DEFAULT": "overflow-wrap:anywhere"} {
+		id := queue(layout)
+		has(t, o.get(fmt.Sprintf("/drafts/%s/targets/0/preview", id)), breaks)
+		o.decide(id, 0, reviewcontrol.Approve)
+		if _, err := o.service.Finish(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		if again := o.deliver(id, 0); again != 0 {
+			t.Fatal(again)
+		}
+		mails := o.sender.mails()
+		if d := o.target(id, 0).Delivery; d.State != reviewcontrol.Delivered || !strings.Contains(mails[len(mails)-1].HTML, breaks) {
+			t.Errorf("%q: %+v, %s", layout, d, mails[len(mails)-1].HTML)
+		}
+	}
+}

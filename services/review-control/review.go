@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/services/review-control/body"
 	"hub.internal/services/review-control/mailer"
 )
 
@@ -178,6 +179,8 @@ type Review struct {
 	// Maker is who made the draft, Sender whom its mails are from, or "" for Hub's own mailbox.
 	Maker  Maker
 	Sender mailer.Address
+	// Layout is that of its mails.
+	Layout body.Layout
 	// Version grows with each change: authoring tells by it which counts are newer.
 	Version int64
 	// Actions is the number of the newest action: what one person decided at once, numbered from 1.

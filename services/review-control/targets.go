@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/services/review-control/body"
 	"hub.internal/services/review-control/mailer"
 	"hub.internal/services/review-control/suppression"
 	"hub.internal/services/review-control/triage"
@@ -198,7 +199,8 @@ func (s *Service) Tally(ctx context.Context, id ID, f TargetFilter) (Tally, erro
 
 // preliminary is a target with what it would get, were its draft queued as authoring has it now.
 func (s *Service) preliminary(d Draft, v TargetView) TargetView {
-	v.Rendering = s.render(mailer.Address{Name: d.SenderName, Email: d.SenderEmail}, mailer.Address{Name: v.ToName, Email: v.ToEmail}, v.Mail)
+	v.Rendering = s.render(mailer.Address{Name: d.SenderName, Email: d.SenderEmail}, mailer.Address{Name: v.ToName, Email: v.ToEmail}, v.Mail,
+		body.Newest)
 	v.Flags = s.flagsOf(v)
 	return v
 }

@@ -22,7 +22,7 @@ type Cleaned struct {
 var allowed = markup.Mail()
 
 // Clean takes out of a subject and a body what could hide or move text, or is not shown alike everywhere.
-func Clean(subject, content string, isHTML bool) Cleaned {
+func Clean(subject, content string, isHTML bool, layout Layout) Cleaned {
 	var c Cleaned
 	subject, removed := markup.Text(subject)
 	c.Subject = text.OneLine(subject)
@@ -38,7 +38,7 @@ func Clean(subject, content string, isHTML bool) Cleaned {
 	c.View = Read(cleaned, isHTML)
 	c.Text = lines(c.View.Text)
 	if isHTML {
-		c.HTML = lines(Document(cleaned))
+		c.HTML = lines(layout.document(cleaned, c.View.Text))
 	}
 	return c
 }

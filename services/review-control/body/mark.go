@@ -14,7 +14,7 @@ func Preview(html, text string) string {
 	if html != "" {
 		return Shown(html)
 	}
-	return Document(`<pre style="margin:0;font:inherit;white-space:pre-wrap">` + stdhtml.EscapeString(text) + `</pre>`)
+	return BreakAnywhere.document(`<pre style="margin:0;font:inherit;white-space:pre-wrap">`+stdhtml.EscapeString(text)+`</pre>`, text)
 }
 
 // dimmed is how a marked preview looks: a mail's own styles give way to it.
@@ -22,8 +22,8 @@ const dimmed = `<style>*{color:#767676!important}mark,mark *{background:#ffe08a!
 
 // Marked is the Preview of a body with what stands in some spans of it marked, and the rest dimmed. A span has the index of its first
 // byte and of the one behind its last; spans come in their order. What stands in no text, as in a link's address, is not marked. It is
-// false where a mark would make another document: without the marks it is the preview, byte for byte.
-func Marked(content string, isHTML bool, spans [][2]int) (document string, same bool) {
+// false where a mark would make another document: without the marks it is the preview.
+func Marked(content string, isHTML bool, layout Layout, spans [][2]int) (document string, same bool) {
 	// Words that nothing else of the mail has, to be found again in what has been cleaned.
 	begin, end := "b"+rand.Text(), "e"+rand.Text()
 	var b strings.Builder
@@ -32,12 +32,16 @@ func Marked(content string, isHTML bool, spans [][2]int) (document string, same 
 		b.WriteString(content[at:s[0]] + begin + content[s[0]:s[1]] + end)
 		at = s[1]
 	}
-	marked, plain := Clean("", b.String()+content[at:], isHTML), Clean("", content, isHTML)
+	marked, plain := Clean("", b.String()+content[at:], isHTML, BreakAnywhere), Clean("", content, isHTML, BreakAnywhere)
 	document = Preview(marked.HTML, marked.Text)
 	if strings.NewReplacer(begin, "", end, "").Replace(document) != Preview(plain.HTML, plain.Text) {
 		return "", false
 	}
-	return strings.NewReplacer(begin, "<mark>", end, "</mark>", "</head>", dimmed).Replace(document), true
+	document = strings.NewReplacer(begin, "<mark>", end, "</mark>").Replace(document)
+	if isHTML && layout != BreakAnywhere { // as wide as the preview, whose words the marks have made longer
+		document = strings.Replace(breakable(document), breakAnywhere, breakWords, 1)
+	}
+	return strings.Replace(document, "</head>", dimmed, 1), true
 }
 
 // inText are those of the spans that are not empty and stand in a text.

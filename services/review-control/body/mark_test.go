@@ -31,8 +31,8 @@ func TestMarked(t *testing.T) {
 			at = from + len(v)
 			spans = append(spans, [2]int{from, at})
 		}
-		got, same := body.Marked(c.content, c.isHTML, spans)
-		cleaned := body.Clean("", c.content, c.isHTML)
+		got, same := body.Marked(c.content, c.isHTML, body.Newest, spans)
+		cleaned := body.Clean("", c.content, c.isHTML, body.Newest)
 		plain := body.Preview(cleaned.HTML, cleaned.Text)
 		_, rest, _ := strings.Cut(got, "</head>")
 		if !same || !strings.Contains(got, c.want) || !strings.HasSuffix(plain, strings.NewReplacer("<mark>", "", "</mark>", "").Replace(rest)) {
@@ -51,8 +51,8 @@ func TestMarksChangeNothing(t *testing.T) {
 		from := rapid.IntRange(0, len(content)).Draw(rt, "from")
 		spans := [][2]int{{from, rapid.IntRange(from, len(content)).Draw(rt, "to")}}
 		isHTML := rapid.Bool().Draw(rt, "html")
-		got, same := body.Marked(content, isHTML, spans)
-		cleaned := body.Clean("", content, isHTML)
+		got, same := body.Marked(content, isHTML, body.Newest, spans)
+		cleaned := body.Clean("", content, isHTML, body.Newest)
 		_, plain, _ := strings.Cut(body.Preview(cleaned.HTML, cleaned.Text), "</head>")
 		_, rest, _ := strings.Cut(got, "</head>")
 		if same && strings.NewReplacer("<mark>", "", "</mark>", "").Replace(rest) != plain {

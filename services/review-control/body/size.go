@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
@@ -18,7 +19,7 @@ const PreviewWidth = 440
 // Size is what a body needs of a window, in CSS pixels. It is no layout: a browser that runs scripts measures the mail
 // itself, and what is here says before that, and to browsers without scripts, what a person has to look at with care.
 type Size struct {
-	// Width is the least one at which words can be read: paddings, borders and columns add up, and words break anywhere.
+	// Width is the least one at which words can be read: paddings, borders and columns add up.
 	Width int
 	// Height is about what the body takes at the width of PreviewWidth.
 	Height int
@@ -45,18 +46,29 @@ const longestMail = 2400
 func (s Size) IsLarge() bool { return s.Width > PreviewWidth || s.Height > longestMail }
 
 // setting is how a part of a body is set: its font's size and line height, the width that it has, and what its table
-// puts around each cell.
+// puts around each cell. In a cell words stay whole.
 type setting struct {
 	size, line, width, padding, spacing float64
-	pre                                 bool
+	pre, cell                           bool
+	// scale is how small the mail may be made; without one, least becomes the smallest font.
+	scale float64
+	least *float64
 }
 
-// leastColumn is the width in sizes of the font in which words can still be read.
-const leastColumn = 3
+const (
+	// leastColumn is the width in sizes of the font in which words can still be read.
+	leastColumn = 3
+	// A page makes a mail that is wider than its preview smaller: to this part of its size, while its letters have so many CSS pixels
+	// (seen.js has the same).
+	smallest, readable = .5, 6
+)
 
 // sizeOf is that of a whole body in its document.
 func sizeOf(root *html.Node, pre bool) Size {
-	w, h := extent(root, setting{size: pageFontSize, line: pageLineHeight, width: PreviewWidth - 2*pageMargin, pre: pre})
+	s := setting{size: pageFontSize, line: pageLineHeight, width: PreviewWidth - 2*pageMargin, pre: pre, least: new(float64(pageFontSize))}
+	extent(root, s)
+	s.scale = min(max(smallest, readable / *s.least), 1)
+	w, h := extent(root, s)
 	return Size{int(w + 2*pageMargin), int(h + 2*pageMargin)}
 }
 
@@ -75,7 +87,11 @@ func extent(n *html.Node, s setting) (w, h float64) {
 	}
 	s = s.inside(n)
 	besides, above := around(n, s)
-	s.width = max(s.width-besides, leastColumn*s.size)
+	s.width -= besides
+	if px, ok := lengthOf(prose.Property(n, "max-width"), s.width); ok {
+		s.width = min(s.width, px)
+	}
+	s.width = max(s.width, leastColumn*s.size)
 	cells := 0
 	for c := range n.ChildNodes() {
 		if kind == atom.Tr && c.Type == html.ElementNode {
@@ -97,19 +113,28 @@ func extent(n *html.Node, s setting) (w, h float64) {
 			w, h = max(w, cw), h+ch
 		}
 	}
+	if px, ok := measureOf(n, "width", 0); ok && kind == atom.Table && s.cell { // the cell grows with it
+		w = max(w, s.scale*px)
+	}
 	if least, ok := measureOf(n, "height", 0); ok {
 		h = max(h, least)
 	}
 	return w + besides, h + above
 }
 
+// fontSizes are those of <font size>, from 1 to 7, in CSS pixels.
+var fontSizes = []float64{10, 13, 16, 18, 24, 32, 48}
+
 // inside is the setting in an element.
 func (s setting) inside(n *html.Node) setting {
 	switch kind := prose.Element(n); kind {
-	case atom.H1, atom.H2, atom.H3:
-		s.size *= map[atom.Atom]float64{atom.H1: 2, atom.H2: 1.5, atom.H3: 1.17}[kind]
+	case atom.H1, atom.H2, atom.H3, atom.H5, atom.H6, atom.Small, atom.Sub, atom.Sup:
+		s.size *= map[atom.Atom]float64{atom.H1: 2, atom.H2: 1.5, atom.H3: 1.17, atom.H5: .83, atom.H6: .67, atom.Small: .83,
+			atom.Sub: .83, atom.Sup: .83}[kind]
 	case atom.Pre:
 		s.pre = true
+	case atom.Td, atom.Th:
+		s.cell = true
 	case atom.Table:
 		s.padding, s.spacing = 1, 2
 		if v, err := strconv.ParseFloat(prose.Attribute(n, "cellpadding"), 64); err == nil {
@@ -121,6 +146,9 @@ func (s setting) inside(n *html.Node) setting {
 		if px, ok := lengthOf(prose.Property(n, "border-spacing"), 0); ok {
 			s.spacing = max(s.spacing, px)
 		}
+	}
+	if i, err := strconv.Atoi(prose.Attribute(n, "size")); err == nil && prose.Element(n) == atom.Font {
+		s.size = fontSizes[min(max(i, 1), len(fontSizes))-1]
 	}
 	if px, ok := lengthOf(prose.Property(n, "font-size"), 0); ok {
 		s.size = px
@@ -134,17 +162,22 @@ func (s setting) inside(n *html.Node) setting {
 	return s
 }
 
-// textExtent takes a Latin letter for half as wide as its font is high, and a Korean one for as wide.
+// textExtent is the least width of a text and its height. In a table's cell the longest word tells its width, at the smallest size.
 func textExtent(n *html.Node, s setting) (w, h float64) {
 	if blank(n.Data) && !s.pre {
 		return 0, 0
 	}
-	em := 0.0
+	*s.least = min(*s.least, s.size)
+	var em, word, longest float64
 	for _, c := range n.Data {
-		em += .5
-		if c > 0xff && width.LookupRune(c).Kind() == width.EastAsianWide {
-			em += .5
+		em += emOf(c)
+		if word += emOf(c); emOf(c) == 1 || unicode.IsSpace(c) || c == '-' {
+			word = 0
 		}
+		longest = max(longest, word)
+	}
+	if !s.cell {
+		longest = 0
 	}
 	lines := em * s.size / s.width
 	if n.PrevSibling == nil {
@@ -153,7 +186,20 @@ func textExtent(n *html.Node, s setting) (w, h float64) {
 	if s.pre {
 		lines += float64(strings.Count(n.Data, "\n"))
 	}
-	return leastColumn * s.size, lines * s.size * s.line
+	return max(leastColumn, s.scale*longest) * s.size, lines * s.size * s.line
+}
+
+// emOf is about how wide a character is by the size of its font. Lines break beside a Korean, Chinese or Japanese one, which takes it all.
+func emOf(c rune) float64 {
+	switch {
+	case c > 0xff && width.LookupRune(c).Kind() == width.EastAsianWide:
+		return 1
+	case strings.ContainsRune("MWmw@%", c):
+		return .9
+	case unicode.IsUpper(c):
+		return .7
+	}
+	return .5
 }
 
 // around is what margins, paddings, borders and marks of lists add to an element's width and height.

@@ -50,8 +50,8 @@ func (c *Console) preview(w http.ResponseWriter, r *http.Request, _ reviewcontro
 	status := http.StatusOK
 	if of := r.URL.Query().Get("of"); of != "" && of != hash {
 		status = http.StatusConflict
-		content = body.Document("<p><strong>" + i18n.T(r.Context(), "This mail has changed since the page was opened. Reload the page.") +
-			"</strong></p>")
+		says := i18n.T(r.Context(), "This mail has changed since the page was opened. Reload the page.")
+		content = body.Document("<p><strong>"+says+"</strong></p>", says)
 	} else if r.URL.Query().Has("marks") { // a second look: it is not what leaves, and nobody has been shown that
 		d, err := c.service.Draft(r.Context(), id)
 		if err != nil {

@@ -3,9 +3,11 @@ package console
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
@@ -76,6 +78,24 @@ func (c card) Together() bool { return c.Open() && !c.Cut && !c.Flags.Alone() }
 func (c card) Outdated() bool {
 	return c.Decision.Choice == reviewcontrol.Approve && c.Delivery.State == reviewcontrol.NotDue && c.Decision.Hash != c.Hash()
 }
+
+// Language is the code of the language of the recipient's name, where its letters tell it, or the country in the evidence how Chinese
+// characters are written there; otherwise it is empty.
+func (c card) Language() string {
+	if language := text.Language(c.ToName); language != "" || !strings.ContainsFunc(c.ToName, isHan) {
+		return language
+	}
+	var of struct {
+		Country string `json:"country_code"`
+	}
+	_ = json.Unmarshal(c.Mail.Snapshot, &of) // a snapshot may be anything
+	return writtenIn[of.Country]
+}
+
+// writtenIn are languages with Chinese characters, by the code of the country.
+var writtenIn = map[string]string{"CN": "zh-Hans", "SG": "zh-Hans", "TW": "zh-Hant", "HK": "zh-Hant", "JP": "ja", "KR": "ko"}
+
+func isHan(r rune) bool { return unicode.Is(unicode.Han, r) }
 
 // Size is that of what is read first, in bytes.
 func (c card) Size() int { return max(len(c.Rendering.HTML), len(c.Rendering.Text)) }

@@ -14,6 +14,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/body"
 	"hub.internal/services/review-control/mailer"
 )
 
@@ -28,10 +29,10 @@ func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent,
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `INSERT INTO review_control.reviews
 				(draft_id, status, target_count, pending, queued_at, actor, note, created_by, hub_user, external_user,
-				sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash)
-			VALUES ($1, 'draft', $2, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) ON CONFLICT DO NOTHING`,
+				sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash, layout)
+			VALUES ($1, 'draft', $2, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) ON CONFLICT DO NOTHING`,
 			int64(in.DraftID), in.TargetCount, in.QueuedAt, in.Actor, in.Note, in.Maker.CreatedBy, in.Maker.HubUser, in.Maker.ExternalUser,
-			in.Sender.Name, in.Sender.Email, in.Key.Principal, in.Key.Operation, in.Key.Key, in.Key.Fingerprint[:], string(caller), in.InputHash)
+			in.Sender.Name, in.Sender.Email, in.Key.Principal, in.Key.Operation, in.Key.Key, in.Key.Fingerprint[:], string(caller), in.InputHash, body.Newest)
 		if err != nil {
 			return err
 		}

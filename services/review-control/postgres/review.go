@@ -20,7 +20,7 @@ import (
 const (
 	reviewColumns = `draft_id, status, pending, approved, rejected, sent, failed, suppressed, unknown, version, attempted,
 	queued_at, actor, note, created_by, hub_user, external_user, sender_name, sender_email, closed_by, closed_at,
-	actions, reopened, leaves_at, inspected`
+	actions, reopened, leaves_at, inspected, layout`
 	oneReview   = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = $1 AND status <> 'draft'`
 	manyReviews = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = ANY ($1) AND status <> 'draft'`
 

@@ -23,7 +23,7 @@
       document.body.append(el);
     }
     const now = preview(shown());
-    if (now) el.style.width = `${now.offsetWidth}px`;
+    if (now) el.style.width = `${now.parentElement.clientWidth}px`;
     return el;
   };
   const held = (of) => [...holder().children].find((frame) => frame.dataset.of === of && hubSeen.came(frame)) ?? null;

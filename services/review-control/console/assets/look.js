@@ -30,6 +30,7 @@
       marked.className = "marked";
       marked.setAttribute("sandbox", "allow-same-origin");
       marked.title = say("The mail with its own values marked");
+      marked.style.setProperty("--scale", view.querySelector(".preview").style.getPropertyValue("--scale") || 1);
       marked.src = link.href;
       view.append(marked);
     });

@@ -55,16 +55,34 @@ const hubSeen = (() => {
   // A preview is as high as its mail, up to a bound that only a mail with a flag reaches. While one of the page has not
   // come, what is in view is not where it is going to be, and nothing of it counts.
   const highest = 12000;
+  // A mail that is wider than its preview is made smaller, as programs for mail do: to half of its size at the least, and never so
+  // small that a letter of it cannot be read (body.Size has the same). Then it scrolls.
+  const smallest = 0.5, readable = 6;
+  const least = (frame) => {
+    const texts = frame.contentDocument.createTreeWalker(frame.contentDocument.body, NodeFilter.SHOW_TEXT);
+    let scale = smallest;
+    while (scale < 1 && texts.nextNode()) {
+      if (!texts.currentNode.data.trim()) continue;
+      scale = Math.max(scale, readable / parseFloat(frame.contentWindow.getComputedStyle(texts.currentNode.parentElement).fontSize));
+    }
+    return Math.min(scale, 1);
+  };
   const unmeasured = () => document.querySelector("iframe.preview:not([data-measured])") !== null;
   const measure = (frame) => {
     const root = frame.contentDocument?.documentElement; // an error of the network shows none
     if (root) {
       const fit = (px) => { frame.style.height = `${Math.min(Math.ceil(px), highest)}px`; };
+      const shown = frame.closest("#ahead") ? [frame] : frame.parentElement.querySelectorAll("iframe"); // marks lie over it
+      const shrink = (scale) => shown.forEach((el) => el.style.setProperty("--scale", scale));
+      shrink(1);
       fit(highest); // a bar beside the mail would make it narrower
+      const scale = root.scrollWidth > root.clientWidth ? Math.max(root.clientWidth / (root.scrollWidth + 1), least(frame)) : 1;
+      shrink(scale);
       fit(root.getBoundingClientRect().height);
       const bar = frame.contentWindow.innerHeight - root.clientHeight; // to scroll sideways by
       if (bar > 0) fit(frame.clientHeight + bar);
       if (root.scrollHeight > root.clientHeight) fit(root.scrollHeight + bar);
+      frame.style.marginBottom = `${frame.offsetHeight * (scale - 1)}px`; // it keeps the place of its whole size
     }
     frame.setAttribute("data-measured", "");
   };

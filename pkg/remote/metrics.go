@@ -9,12 +9,12 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"hub.internal/pkg/quota"
+	"hub.internal/pkg/admission"
 	"hub.internal/pkg/telemetry"
 )
 
 // metrics are those of one neighbour: its calls as a dependency's, hub.dependency.retries, the calls in
-// flight as the bulkhead of its name, and hub.dependency.instances by state: "ok", or "out" of order.
+// flight, until they are answered, as the bulkhead of its name, and hub.dependency.instances by state: "ok", or "out" of order.
 type metrics struct {
 	calls   *telemetry.Dependency
 	retries metric.Int64Counter
@@ -25,7 +25,7 @@ type metrics struct {
 	instances map[*func() bool]struct{}
 }
 
-func newMetrics(service string, calls *quota.Quota) *metrics {
+func newMetrics(service string, calls *admission.Limiter) *metrics {
 	meter := otel.Meter("hub.internal/pkg/remote")
 	name := attribute.String("dependency", service)
 	m := &metrics{calls: telemetry.NewDependency(service), service: telemetry.Set(name),
@@ -43,8 +43,8 @@ func newMetrics(service string, calls *quota.Quota) *metrics {
 		return nil
 	}, instances)
 	release := telemetry.ObserveBulkhead(service, func() telemetry.Bulkhead {
-		taken, waiting, refused := calls.Use()
-		return telemetry.Bulkhead{Limit: calls.Size(), Used: taken, Waiting: waiting, Refused: refused}
+		limit, working, waiting, refused := calls.Use()
+		return telemetry.Bulkhead{Limit: limit, Used: working, Waiting: waiting, Refused: refused}
 	})
 	m.forget = func() { release(); unregister() }
 	return m

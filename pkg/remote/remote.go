@@ -1,6 +1,6 @@
-// Package remote is a typed call to another service: discovery, round-robin balance, the deadline that travels along, retries within a
-// retry budget, a circuit breaker and a health probe for each instance, HTTP. A fault survives the hop; a neighbour that cannot be
-// reached is E_DB, at once. It refuses to know what is called.
+// Package remote is a typed call to another service: admission, discovery, round-robin balance, the deadline that travels along,
+// retries within a retry budget, a circuit breaker and a health probe for each instance, HTTP. A fault survives the hop; a neighbour
+// that cannot be reached is E_DB, at once. It refuses to know what is called.
 package remote
 
 import (
@@ -29,10 +29,10 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 
+	"hub.internal/pkg/admission"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
-	"hub.internal/pkg/quota"
 	"hub.internal/pkg/remote/direct"
 	"hub.internal/pkg/tool"
 )
@@ -55,8 +55,8 @@ type Options struct {
 	Instancer sd.Instancer
 	Keys      *caller.Keys
 	Logger    *slog.Logger
-	// Concurrency bounds the calls in flight to the service, and half of it those of one
-	// caller; 0 means 256.
+	// Concurrency bounds the calls in flight to the service; 0 means 256. Within it a limit follows
+	// the latency of the service's answers (pkg/admission).
 	Concurrency int
 	// Patience is how long an instance may take to accept a connection, and to say that it is
 	// well; 0 means 1 s.
@@ -77,7 +77,7 @@ type Client struct {
 	stop       context.CancelFunc
 	probes     sync.WaitGroup
 	transport  *direct.Transport
-	calls      *quota.Quota // in flight
+	admission  *admission.Limiter
 	budget     *budget
 	stall      time.Duration
 	tracer     trace.Tracer
@@ -98,6 +98,9 @@ type Request struct {
 	Retry bool
 	// Show sends along the token of whoever the call is for: the operation needs to know.
 	Show bool
+	// Uneven tells that what it takes depends on its input more than on the service, also when that is too long: it is compared with
+	// nothing (pkg/admission).
+	Uneven bool
 	// Method defaults to POST.
 	Method string
 	// Success are the statuses of an answer; nil means 200. Any other is no answer.
@@ -125,7 +128,7 @@ type Response struct {
 func New(o Options) *Client {
 	o.Concurrency, o.Patience, o.Stall = cmp.Or(o.Concurrency, 256), cmp.Or(o.Patience, time.Second), cmp.Or(o.Stall, 30*time.Second)
 	c := &Client{
-		service: o.Service, stall: o.Stall, keys: o.Keys, calls: quota.New(int64(o.Concurrency)), budget: newBudget(),
+		service: o.Service, stall: o.Stall, keys: o.Keys, admission: admission.New(o.Concurrency), budget: newBudget(),
 		tracer: otel.Tracer("hub.internal/pkg/remote"),
 		// net/http keeps two idle connections a host by default, which costs a handshake for almost every concurrent call.
 		transport: &direct.Transport{Large: &http.Transport{
@@ -138,7 +141,7 @@ func New(o Options) *Client {
 			WriteBufferSize:     32 << 10,
 		}},
 	}
-	c.metrics = newMetrics(o.Service, c.calls)
+	c.metrics = newMetrics(o.Service, c.admission)
 	following, stop := context.WithCancel(context.Background())
 	c.stop = stop
 	c.endpointer = sd.NewEndpointer(awaitFirstInstances{o.Instancer}, func(addr string) (endpoint.Endpoint, io.Closer, error) {
@@ -243,37 +246,59 @@ var errTokenRefused = errors.New("it refuses our token")
 func TokenRefused(err error) bool { return errors.Is(err, errTokenRefused) }
 
 // Do sends a request. It returns the neighbour's fault as it is, E_DB when the
-// service is down or does not answer by the deadline, E_RATE_LIMIT with scope "capacity" beyond its concurrency limit, and
-// the context's error when the caller went away.
+// service is down or does not answer by the deadline, E_RATE_LIMIT with scope "capacity" when the call finds no place (Enter of
+// pkg/admission) and so was not begun, and the context's error when the caller went away.
 func (c *Client) Do(ctx context.Context, r Request) (response *Response, err error) {
 	defer func(start time.Time) { c.metrics.calls.Done(ctx, "call", start, outcome(err)) }(time.Now())
-	call, err := c.acquire(ctx)
+	operation := r.Path
+	if r.Uneven {
+		operation = ""
+	}
+	place, err := c.enter(ctx, operation)
 	if err != nil {
 		return nil, err
 	}
 	response, err = c.attempt(ctx, r, r.Retry || r.IdempotencyKey != "")
 	if err != nil {
-		call.Close()
+		if r.Uneven && fault.Is(err, fault.DBTimeout) {
+			place.Leave()
+		} else {
+			leave(place, err)
+		}
 		return nil, c.failure(ctx, err)
 	}
-	response.Data = &releasingBody{response.Data, call.Close}
+	place.Answered()
+	response.Data = &releasingBody{response.Data, place.Leave}
 	return response, nil
 }
 
-// full is the refusal of a call that there is no place for. It was not begun.
-func (c *Client) full() error {
-	return fault.Full("The %s service has as much to do as it can. Try again in a second.", c.service)
+// enter takes a place among the calls in flight, which lasts until the answer has been read:
+// callers who are slow to read theirs fill their own share.
+func (c *Client) enter(ctx context.Context, operation string) (*admission.Place, error) {
+	place, err := c.admission.Enter(ctx, caller.From(ctx).Account(), operation)
+	if errors.Is(err, admission.ErrFull) {
+		return nil, fault.Full("The %s service has as much to do as it can. Try again in a second.", c.service)
+	}
+	return place, err
 }
 
-// acquire takes a place among the calls in flight, which lasts until the answer has been read:
-// callers who are slow to read theirs fill their own share.
-func (c *Client) acquire(ctx context.Context) (*quota.Loan, error) {
-	call := c.calls.Open(caller.From(ctx).Account())
-	if !call.TryTake(1) {
-		call.Close()
-		return nil, c.full()
+// leave gives the place of a call back that has no answer but err.
+func leave(place *admission.Place, err error) {
+	if overloaded(err) {
+		place.Failed()
 	}
-	return call, nil
+	place.Leave()
+}
+
+// overloaded tells whether err is what an instance with too much to do answers, or one that was asked and did not answer. A
+// refusal says nothing of that, nor does a defect, or an instance that nothing was sent to.
+func overloaded(err error) bool {
+	var d *unreachable
+	if errors.As(err, &d) {
+		return !d.unsent && !d.skipped && !errors.Is(err, context.Canceled)
+	}
+	var f *fault.Error
+	return errors.As(err, &f) && (f.Status() > http.StatusInternalServerError || fault.Shed(err))
 }
 
 // failure is what the caller of Do and Proxy gets to see of err.

@@ -224,6 +224,9 @@ func deadline(ctx context.Context, c *Call) (context.Context, error) {
 	return ctx, nil
 }
 
+// ownStatements is the scope of tools that run what their caller has written (CONTRACT.md 3.2).
+const ownStatements = "sql"
+
 // Route is the end of a pipeline: it hands the call to its owner, and returns an *Answer. The deadline travels on, and the
 // data comes back as a stream that the transport copies.
 func (g *Gateway) Route(ctx context.Context, request any) (any, error) {
@@ -233,7 +236,7 @@ func (g *Gateway) Route(ctx context.Context, request any) (any, error) {
 		return nil, UnknownService(c.Entry.Service)
 	}
 	r := remote.Request{Path: hop.ToolPath(c.Name), Body: c.Input, IdempotencyKey: c.IdempotencyKey, DeriveKey: c.DeriveKey,
-		MostBytes: c.MostBytes, Retry: !c.Entry.Spec.Write, Stream: !c.Entry.Raw()}
+		MostBytes: c.MostBytes, Retry: !c.Entry.Spec.Write, Stream: !c.Entry.Raw(), Uneven: c.Entry.Spec.Scope == ownStatements}
 	if c.Entry.Route != nil {
 		r.Path, r.Success = hop.RoutePath(c.Name), c.Entry.Route.Success
 	}

@@ -166,7 +166,7 @@ func (p *Place) end(answered bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if p.operation != "" || !answered {
-		l.pace.sample(p, time.Now(), answered, l.working)
+		l.pace.sample(p, time.Now(), answered, l.working, len(l.accounts))
 		p.operation = ""
 	}
 	l.rest(p)
@@ -233,7 +233,7 @@ func (l *Limiter) admit(p *Place) {
 		p.working = true
 		l.working++
 	}
-	p.light = l.working <= few || l.pace.limit <= l.pace.floor
+	p.light = l.working <= few || l.pace.limit <= l.pace.least
 	p.began = time.Now()
 	l.pace.peak = max(l.pace.peak, l.working)
 }

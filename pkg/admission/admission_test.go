@@ -205,7 +205,7 @@ func TestAServiceThatIsSlowerForGood(t *testing.T) {
 			if i > 1000 {
 				takes = 50 * time.Millisecond
 			}
-			go func() { _, _ = call(context.Background(), l, newService(1, 0), "key", "tool", takes) }()
+			go func() { _, _ = call(context.Background(), l, newService(1, 0), fmt.Sprint(i%8), "tool", takes) }()
 			time.Sleep(500 * time.Microsecond)
 		}
 		if limit, _, _, _ := l.Use(); limit < 100 {

@@ -6,7 +6,8 @@ import (
 )
 
 const (
-	// floor is the least that runs at once, as far as there are so many places: however slow a service is, so few are no flood.
+	// floor is the least that runs at once, as far as there are so many places: however slow a service is, so few are no flood. A
+	// caller without others takes nothing from anybody: the least is then what the limit begins with, a quarter of all places.
 	floor = 16
 	// few is how many calls at once leave a service idle hands: what answers take then is what they are compared with.
 	few = 4
@@ -32,10 +33,10 @@ const (
 // Times are compared by operation, in logarithms: what is averaged over all calls is how many times longer than its own operation's
 // usual time each has taken. A mix of other operations changes nothing by itself, and one slow operation with few answers
 // changes little. The usual time is learned while at most few calls run, and so not from a service with too much to do; should
-// a service become slower for another reason, the limit falls to floor, where that is learned.
+// a service become slower for another reason, the limit falls to floor, and that is learned there as well.
 type pace struct {
-	floor, start, most, limit float64
-	operations                map[string]*usual
+	least, floor, start, most, limit float64
+	operations                       map[string]*usual
 	// Of the round: its beginning, its answers, by how much they were slower, and the most calls at once.
 	since   time.Time
 	samples int
@@ -52,11 +53,12 @@ type usual struct {
 func newPace(most int) pace {
 	least := float64(min(floor, most))
 	start := max(float64(most)/4, least)
-	return pace{floor: least, start: start, most: float64(most), limit: start, operations: map[string]*usual{}}
+	return pace{least: least, floor: start, start: start, most: float64(most), limit: start, operations: map[string]*usual{}}
 }
 
-// sample takes the end of a call into account, and ends the round if it is long enough. working is how many are at work then.
-func (p *pace) sample(call *Place, now time.Time, answered bool, working int) {
+// sample takes the end of a call into account, and ends the round if it is long enough. working is how many are at work then, and
+// callers who has them or waits.
+func (p *pace) sample(call *Place, now time.Time, answered bool, working, callers int) {
 	slower := worst
 	if answered {
 		x := math.Log((now.Sub(call.began) + slack).Seconds())
@@ -77,13 +79,14 @@ func (p *pace) sample(call *Place, now time.Time, answered bool, working int) {
 	p.samples++
 	p.slower += slower
 	if p.samples >= roundSamples && now.Sub(p.since) >= roundTime {
-		p.adjust()
+		p.adjust(callers)
 		p.since, p.samples, p.slower, p.peak = now, 0, 0, working
 	}
 }
 
 // adjust sets the limit for the next round. A limit that is not used is not known to be good, and goes back to where it began.
-func (p *pace) adjust() {
+func (p *pace) adjust(callers int) {
+	p.floor = max(p.start/float64(max(callers-1, 1)), p.least)
 	gradient := tolerance / math.Exp(p.slower/float64(p.samples))
 	switch {
 	case gradient < 1:

@@ -132,17 +132,25 @@ func TestWhatIsASignOfOverload(t *testing.T) {
 			t.Parallel()
 			i := start(t, "", refuse(c.answer))
 			client := newClient(t, 0, i.addr)
-			for began := time.Now(); time.Since(began) < time.Second; {
-				_, _ = do(t.Context(), client, read)
+			var all sync.WaitGroup
+			as := func(i int) context.Context {
+				return caller.With(t.Context(), caller.Caller{Kind: caller.Key, CredentialID: fmt.Sprint("ak", i%6)})
 			}
+			for i := range 6 {
+				all.Go(func() {
+					for began := time.Now(); time.Since(began) < time.Second; {
+						_, _ = do(as(i), client, read)
+					}
+				})
+			}
+			all.Wait()
 			hang := http.HandlerFunc(i.hang)
 			i.handle.Store(&hang)
 			before := i.calls.Load()
-			key := caller.With(t.Context(), caller.Caller{Kind: caller.Key, CredentialID: "ak"})
 			const calls = 30
 			shed := make(chan error, calls)
-			for range calls {
-				go func() { _, err := do(key, client, write); shed <- err }()
+			for n := range calls {
+				go func() { _, err := do(as(n), client, write); shed <- err }()
 			}
 			arrived := func() int { return int(i.calls.Load() - before) }
 			hubtest.Eventually(t, "each has arrived or is shed", func() bool { return arrived()+len(shed) == calls })

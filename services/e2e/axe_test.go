@@ -192,7 +192,8 @@ func (p *page) Inspect(name string) {
 // slim are what is touched and lower than a thumb is wide, 44 px. Links in the lines of a text are as high as their line.
 const slim = `(() => {
 	const all = document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary");
-	return [...new Set([...all].map((el) => el.matches("[type=checkbox], [type=radio]") ? el.closest("label") ?? el : el))].filter((el) => {
+	const targets = new Set([...all].map((el) => el.matches("[type=checkbox], [type=radio]") ? el.closest("label") ?? el : el));
+	return [...targets].filter((el) => {
 		const box = el.getBoundingClientRect(), style = getComputedStyle(el);
 		el.scrollIntoView({ block: "center" });
 		return el.checkVisibility({ visibilityProperty: true }) && box.width > 1 && box.height < 43.5 && style.display !== "inline" &&

@@ -208,8 +208,7 @@ func TestWideMailsAreMadeSmaller(t *testing.T) {
 			p.Screenshot(filepath.Join(hubtest.Root(t), ".hub", "e2e", "screens", fmt.Sprintf("wide-%d-%d.png", width, i)))
 		}
 	}
-	var flags []int
-	flags = query[int](t, s, `SELECT flags FROM review_control.targets WHERE draft_id = $1::bigint ORDER BY position`, id)
+	flags := query[int](t, s, `SELECT flags FROM review_control.targets WHERE draft_id = $1::bigint ORDER BY position`, id)
 	if flags[0] != 0 || flags[1] != 0 || flags[2] == 0 {
 		t.Errorf("the flags are %v", flags)
 	}

@@ -22,9 +22,9 @@ func TestLayouts(t *testing.T) {
 	for content, wants := range map[string][]string{
 		long: {`lang="und"`, "overflow-wrap:break-word", "https:/<wbr>/<wbr>shop.<wbr>example/<wbr>spring?<wbr>id=<wbr>1&amp;<wbr>of=<wbr>mail",
 			"1,200,000 KRW, info@shop.example"},
-		`<p>봄 캠페인에 초대합니다, Kim님</p>`:                                                              {`<html lang="ko">`},
-		`<p>Dear 김민수, we would like to invite you to our spring campaign</p>`:                    {`<html lang="und">`},
-		`<a href="https://shop.example/a/very/long/path?of=an&amp;address=which-stays">Look</a>`: {`path?of=an&amp;address=which-stays"`, ">Look</a>"},
+		`<p>봄 캠페인에 초대합니다, Kim님</p>`:                                                        {`<html lang="ko">`},
+		`<p>Dear 김민수, we would like to invite you to our spring campaign</p>`:              {`<html lang="und">`},
+		`<a href="https://shop.example/a/long/path?of=an&amp;address=that-stays">Look</a>`: {`path?of=an&amp;address=that-stays"`, ">Look</a>"},
 	} {
 		for _, want := range wants {
 			if got := body.Clean("", content, true, body.WholeWords).HTML; !strings.Contains(got, want) {
@@ -57,8 +57,8 @@ func TestBreaksChangeNoText(t *testing.T) {
 	}
 	rapid.Check(t, func(rt *rapid.T) {
 		content := strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"<p>", "<b>", "<pre>", "<td>", "<table>", "</table>", "&amp;", "&lt;",
-			"&nbsp;", "<a href=\"https://shop.example/a.b/c\">", "</a>", "/", "?", "=", ".", "@", ";", "a-very-long-word-of-the-mail", "x", " ", "\n", "한",
-			"&#x2f;", "<br>", "<style>a/b</style>"}), 1, 20).Draw(rt, "parts"), "")
+			"&nbsp;", "<a href=\"https://shop.example/a.b/c\">", "</a>", "/", "?", "=", ".", "@", ";", "a-very-long-word-of-the-mail", "x",
+			" ", "\n", "한", "&#x2f;", "<br>", "<style>a/b</style>"}), 1, 20).Draw(rt, "parts"), "")
 		first, next := body.Clean("", content, true, body.BreakAnywhere), body.Clean("", content, true, body.WholeWords)
 		if a, b := read(first.HTML), read(next.HTML); a != b || first.Text != next.Text {
 			rt.Fatalf("%q\nsays %q\nand then %q", content, a, b)

@@ -32,7 +32,8 @@ func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent,
 				sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash, layout)
 			VALUES ($1, 'draft', $2, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) ON CONFLICT DO NOTHING`,
 			int64(in.DraftID), in.TargetCount, in.QueuedAt, in.Actor, in.Note, in.Maker.CreatedBy, in.Maker.HubUser, in.Maker.ExternalUser,
-			in.Sender.Name, in.Sender.Email, in.Key.Principal, in.Key.Operation, in.Key.Key, in.Key.Fingerprint[:], string(caller), in.InputHash, body.Newest)
+			in.Sender.Name, in.Sender.Email, in.Key.Principal, in.Key.Operation, in.Key.Key, in.Key.Fingerprint[:], string(caller), in.InputHash,
+			body.Newest)
 		if err != nil {
 			return err
 		}

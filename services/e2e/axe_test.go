@@ -198,7 +198,7 @@ const slim = `(() => {
 		el.scrollIntoView({ block: "center" });
 		return el.checkVisibility({ visibilityProperty: true }) && box.width > 1 && box.height < 43.5 && style.display !== "inline" &&
 			style.clipPath === "none" && box.right > 0 && box.bottom > 0 && !el.closest("dialog:not([open])");
-	}).map((el) => el.tagName + "." + el.className + " " + el.textContent.trim().slice(0, 25) + " " + Math.round(el.getBoundingClientRect().height));
+	}).map((el) => el.tagName + "." + el.className + " " + el.textContent.trim().slice(0, 25) + " " + el.getBoundingClientRect().height);
 })()`
 
 // canBeTouched wants each target to be as high as a thumb is wide.

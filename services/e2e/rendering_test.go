@@ -274,7 +274,8 @@ func (g *gallery) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	fmt.Fprint(w, `<!doctype html><title>Gallery</title><script src="/seen.js"></script><style>.preview { display: block;
-		box-sizing: content-box; border: 1px solid; width: calc(100% / var(--scale, 1) - 2px); transform: scale(var(--scale, 1)); transform-origin: 0 0; }</style><body>`)
+		box-sizing: content-box; border: 1px solid; width: calc(100% / var(--scale, 1) - 2px); transform: scale(var(--scale, 1));
+		transform-origin: 0 0; }</style><body>`)
 	for _, i := range g.frames {
 		fmt.Fprintf(
 			w,

@@ -76,7 +76,6 @@ test-all: test ## make test, with the whole corpora in the browser and longer ra
 check: export CGO_ENABLED = 0
 check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the list of services, derived files, licences
 	@unformatted=$$(gofmt -l $(MODULES)); [ -z "$$unformatted" ] || { echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; }
-	go vet work
 	$(LINT) run --allow-parallel-runners $(MODULES:%=./%/...)
 	@for m in $(MODULES); do echo "build $$m alone"; (cd $$m && GOWORK=off go build ./... && GOWORK=off go vet ./... && GOWORK=off go mod tidy -diff >/dev/null) || { echo "$$m does not build alone, or is not tidy: make tidy"; exit 1; }; done
 	go test -count=1 -run "TestImportRules|TestFloors|TestRoomsAreSmall|TestPagesUseTheKit|TestCatalogues" ./pkg/hubtest

@@ -39,7 +39,7 @@ func listStateOf(r *http.Request, path string, choices ...string) listState {
 }
 
 // queryText is a text of an address as it may be searched for and kept.
-// Storable takes out what PostgreSQL does not store (NUL, broken UTF-8); an address can hold both.
+// Storable replaces what PostgreSQL does not store (NUL, broken UTF-8); an address can hold both.
 func queryText(s string) string { return text.HeadBytes(text.Storable(s), maxSearch) }
 
 // String is the address of the page, without what is empty.

@@ -197,8 +197,8 @@ func (s *Store) Place(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.
 }
 
 // conditions are those of a filter, but for After and Limit, behind a WHERE.
-// before are the arguments of the query around it, which its own follow. A condition that repeats one of an index, such as progress <>
-// ”, lets the planner use that partial index.
+// before are the arguments of the query around it, which its own follow. A condition that repeats one of an index, as that of
+// targets_progress, lets the planner use that partial index.
 func conditions(f reviewcontrol.TargetFilter, before []any) (sql string, args []any) {
 	args = before
 	add := func(condition string, arg any) {

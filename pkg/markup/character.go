@@ -15,17 +15,21 @@ const (
 	controls           = '\u0080'
 	noncharacters      = '\uFFFE'
 	// stacked stands for combining marks above as many as any script puts on one letter.
+	// mostMarks is how many combining marks stay on one letter; "Zalgo" text has dozens, which cover other lines.
 	stacked   = '\u0300'
 	mostMarks = 4
 )
 
 // Invisible tells that a character has no shape of its own, or only turns the direction of others.
+// The controls below the space are none here.
 func Invisible(r rune) bool { return r > 0x7e && markOf(r) != 0 }
 
 // markOf is the kind of a character that nobody sees, or that looks different everywhere; 0 for
 // all others.
 func markOf(r rune) rune {
 	switch {
+	// Soft hyphen, fillers, zero-width spaces and joiners, bidirectional controls (UAX 9), annotations, and the formats of scripts that
+	// few fonts have.
 	case r == 0xAD, r == 0x34F, r == 0x61C, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5, r == 0x2800, r == 0x3164, r == 0xFEFF,
 		r == 0xFFA0, r >= 0x180B && r <= 0x180F, r >= 0x200B && r <= 0x200F, r >= 0x2028 && r <= 0x202E, r >= 0x2060 && r <= 0x206F,
 		r >= 0xFFF0 && r <= 0xFFFC, r >= 0x13430 && r <= 0x13455, r >= 0x1BCA0 && r <= 0x1BCA3, r >= 0x1D173 && r <= 0x1D17A:
@@ -46,6 +50,8 @@ func markOf(r rune) rune {
 
 // visible is the text without the characters that nobody sees, which it notes. Those that belong to
 // the script around them stay: joiners in emoji and Indic or Arabic words, flags of regions.
+// One pass over the text decides by the character before and the one after. An example that goes: the U+200B in "pay\u200Bpal"; one that
+// stays: the U+200D in an emoji of a family.
 func visible(text string, l *removals) string {
 	if hasNoMarks(text) {
 		return text
@@ -83,6 +89,7 @@ func visible(text string, l *removals) string {
 }
 
 // hasNoMarks tells text in which there is nothing to look for.
+// It is the common case, and costs a look at each byte of a text in ASCII.
 func hasNoMarks(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c >= 0x7f || c < ' ' && c != '\n' && c != '\t' {
@@ -92,6 +99,7 @@ func hasNoMarks(text string) bool {
 	return true
 }
 
+// blackFlag begins the flags of regions (UTS 51), such as Scotland's: tag characters after it spell the region.
 const blackFlag = '\U0001F3F4'
 
 // joining lists scripts whose spelling uses joiners.
@@ -104,10 +112,13 @@ var joining = []*unicode.RangeTable{
 func isJustified(previous, c, next rune, flag bool) bool {
 	pictured := func(r rune) bool { return unicode.Is(unicode.So, r) || r >= 0x1F3FB && r <= 0x1F3FF }
 	switch c {
+	// The joiner is also what makes one emoji of several; the non-joiner has no part in those.
 	case 0x200C, 0x200D:
 		return unicode.In(previous, joining...) || c == 0x200D && (pictured(previous) || previous == 0xFE0F) && pictured(next)
+	// Marks of direction belong beside letters that are written from right to left.
 	case 0x200E, 0x200F, 0x61C:
 		return unicode.In(previous, unicode.Arabic, unicode.Hebrew) || unicode.In(next, unicode.Arabic, unicode.Hebrew)
+	// Variation selectors that choose between text and emoji: after symbols, and after digits (keycaps).
 	case 0xFE0E, 0xFE0F:
 		return unicode.In(previous, unicode.So, unicode.Sm, unicode.Po, unicode.Nd)
 	}
@@ -123,6 +134,7 @@ func isJustified(previous, c, next rune, flag bool) bool {
 }
 
 // excerpt is what stands around a mark. Tag characters spell a text of their own.
+// So a reader sees what a hidden text of tag characters says: it is told in the letters that they stand for.
 func excerpt(text string, at int) string {
 	const around = 24
 	if c, _ := utf8.DecodeRuneInString(text[at:]); markOf(c) == tagCharacters {

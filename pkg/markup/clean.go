@@ -8,6 +8,7 @@ import (
 
 // cleaner writes what of a tree stays. Tags are closed, and text is escaped: what it writes is
 // read the same way by every program.
+// One walks one tree once; Clean makes another for each round, with the same removals.
 type cleaner struct {
 	*removals
 	p *Policy
@@ -20,6 +21,7 @@ type cleaner struct {
 type place struct {
 	// size is that of the font, in CSS pixels.
 	size float64
+	// mono tells that a typewriter's font is in force, which browsers make smaller once and not again inside.
 	mono bool
 	// parent is the element that stays around, link tells of one further out.
 	parent string
@@ -41,6 +43,7 @@ func (c *cleaner) inside(n *html.Node, at place) {
 }
 
 // comment tells of one in which something can be read: Outlook shows conditional ones.
+// An example that is told: <!--[if mso]><p>For Outlook alone</p><![endif]-->. One without a word in it, such as <!-- -->, is not.
 func (c *cleaner) comment(text string) {
 	condition, inner, _ := strings.Cut(text, "]>")
 	if !strings.HasPrefix(condition, "[if") {
@@ -57,6 +60,7 @@ func (c *cleaner) element(n *html.Node, at place) {
 	name := n.Data
 	switch {
 	case n.Namespace != "" || droppedElements[name]:
+		// A namespace is one of SVG or MathML: elements in these are drawn and not read.
 		if !quietElements[name] && !plainMeta(n) {
 			c.note("<"+name+">", source(n))
 		}
@@ -64,6 +68,7 @@ func (c *cleaner) element(n *html.Node, at place) {
 	case name == "img":
 		c.picture(n, at)
 		return
+	// Replaced or left out, the content stays, so that no word of a mail is lost with an unknown element.
 	case !c.p.elements[name]:
 		other, known := replacements[name]
 		if !quietElements[name] {
@@ -82,12 +87,14 @@ func (c *cleaner) element(n *html.Node, at place) {
 		c.inside(n, at)
 		return
 	}
+	// Without a list around it programs put its mark at different places.
 	if name == "li" && at.parent != "ul" && at.parent != "ol" {
 		name = "div"
 	}
 	e := elements[name]
 	inner := place{size: at.size * scaleOf(e, at), mono: at.mono || e.scale == monospaceScale, parent: name, link: at.link || name == "a"}
 	if inner.size < leastFont && inner.size < at.size { // <small> in <small>, or in what is small already
+		// A block has to stay, or its text would run into that before it; it stays as a div in the size around it.
 		if e.kind == inline {
 			c.note("<"+n.Data+">", "too small to be read: "+source(n))
 			c.inside(n, at)
@@ -98,6 +105,7 @@ func (c *cleaner) element(n *html.Node, at place) {
 	}
 	attributes, size := c.attributes(n, name, e, inner.size, at.size)
 	inner.size = size
+	// The parser makes html, head and body of any text. They stay, as a div, only for what they are given, such as a background.
 	root := n.Data == "html" || n.Data == "body"
 	if root && attributes == "" || name == "a" && !strings.Contains(attributes, ` href="`) {
 		c.inside(n, at)
@@ -127,6 +135,7 @@ func scaleOf(e element, at place) float64 {
 }
 
 // plainMeta tells of a <meta> that says what every page does: its encoding, its width.
+// Such as <meta charset="utf-8">. One with http-equiv="refresh" leads elsewhere, and is told.
 func plainMeta(n *html.Node) bool {
 	equivalent, has := attr(n, "http-equiv")
 	harmless := !has || strings.EqualFold(equivalent, "content-type") || strings.EqualFold(equivalent, "x-ua-compatible")
@@ -134,6 +143,8 @@ func plainMeta(n *html.Node) bool {
 }
 
 // source is the start of an element as it may have been written.
+// It is for the list of what was taken out: a start tag and some text, cut where it is long. It need not be what was written byte by
+// byte.
 func source(n *html.Node) string {
 	const enough = 200
 	var b strings.Builder
@@ -161,6 +172,8 @@ func source(n *html.Node) string {
 
 // attributes are those that stay of an element that stays as name, each with a space in front,
 // and the size of the font in it.
+// What is written is in the order of the text, and style comes last. Attributes that an unknown element may have, such as onclick, are
+// none of these.
 func (c *cleaner) attributes(n *html.Node, name string, e element, size, around float64) (string, float64) {
 	var b strings.Builder
 	write := func(key, value string) { b.WriteString(" " + key + `="` + escapeValue(value) + `"`) }
@@ -173,6 +186,7 @@ func (c *cleaner) attributes(n *html.Node, name string, e element, size, around 
 		value := strings.TrimSpace(a.Val)
 		if form, known := e.attributes[a.Key]; known {
 			if clean, ok := form(value); ok {
+				// The form answers for the value: a number, a word, a colour or a list of fonts is all that it can be.
 				write(a.Key, strings.ToLower(clean))
 				styled.attribute(a.Key, clean)
 			} else {
@@ -199,6 +213,7 @@ func (c *cleaner) attributes(n *html.Node, name string, e element, size, around 
 			}
 		case "style":
 			styled.read(value)
+		// <body text=red> is old HTML for a colour; its bgcolor is the same as that of tables.
 		case "text":
 			if n.Data == "body" {
 				styled.read("color:" + value)
@@ -240,6 +255,7 @@ func (c *cleaner) noteAttribute(a html.Attribute) {
 
 // picture writes a picture that stays. Of another its words do, as programs show them that
 // show no pictures.
+// The words of alt are cleaned as any text. src and alt are left out of what attributes judges, because both have been judged here.
 func (c *cleaner) picture(n *html.Node, at place) {
 	src, _ := attr(n, "src")
 	alt, _ := attr(n, "alt")

@@ -8,12 +8,14 @@ import (
 )
 
 // Color is an opaque colour.
+// There is no alpha: what is half transparent looks different on each background.
 type Color struct{ R, G, B uint8 }
 
 // String is the colour as CSS and HTML write it: #rrggbb.
 func (c Color) String() string { return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B) }
 
 // Contrast is the contrast of two colours by WCAG 2: from 1, which are the same, to 21.
+// Callers warn of text that has too little of it; WCAG asks for 4.5 of normal text.
 func Contrast(a, b Color) float64 {
 	x, y := a.luminance(), b.luminance()
 	if x < y {
@@ -35,6 +37,7 @@ func (c Color) luminance() float64 {
 }
 
 // ParseColor reads #rgb, #rrggbb or one of the names that every program knows.
+// rgb() is the parser's of styles (color); rgba(), hsl() and #rrggbbaa are refused.
 func ParseColor(text string) (Color, bool) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	if n, ok := namedColors[text]; ok {

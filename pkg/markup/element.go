@@ -9,6 +9,7 @@ import (
 type layout int
 
 const (
+	// inline stands in a line of text; block begins a line of its own. The kinds after these matter for widths, margins and alignment.
 	inline layout = iota
 	block
 	list
@@ -112,11 +113,13 @@ func setOf(names ...string) map[string]bool {
 }
 
 // matching is the form of values that fit a pattern.
+// The value stays as it is; who writes it makes it lower case.
 func matching(pattern string) form {
 	fits := regexp.MustCompile(pattern)
 	return func(value string) (string, bool) { return value, fits.MatchString(value) }
 }
 
+// measurePattern is digits, which may have a fraction that is dropped, and px or %: "600", "600px", "50.5%".
 var measurePattern = regexp.MustCompile(`^([0-9]{1,5})(?:\.[0-9]+)?(px|%)?$`)
 
 // measure is the form of a width or height: so many pixels at most, or per cent up to 100.

@@ -8,6 +8,7 @@ import (
 )
 
 // familyForm judges the value of <font face>.
+// The quotes around names go, because the attribute has none.
 func familyForm(value string) (string, bool) {
 	list := declarations("x:" + value)
 	if len(list) != 1 {
@@ -18,6 +19,7 @@ func familyForm(value string) (string, bool) {
 }
 
 // families are those of a list of fonts that are made to be read, and whether these are all.
+// An example: "Wingdings, 'Segoe UI', sans-serif" is 'segoe ui',sans-serif, and not all.
 func families(value []token) (string, bool) {
 	var kept []string
 	all := true
@@ -50,6 +52,7 @@ func families(value []token) (string, bool) {
 	return strings.Join(kept, ","), all
 }
 
+// generic are the names that stand for whatever the program has; they are written without quotes.
 var generic = setOf("serif", "sans-serif", "monospace", "system-ui", "-apple-system", "blinkmacsystemfont")
 
 // fontFamilies begin the names of fonts for many scripts.
@@ -66,6 +69,7 @@ func readable(name string) bool {
 	})
 }
 
+// fonts are those that are common on desktops and telephones, and Korean, Japanese and Chinese ones.
 var fonts = setOf("arial", "arial black", "helvetica", "helvetica neue", "verdana", "tahoma", "geneva", "georgia", "times",
 	"times new roman", "courier", "courier new", "trebuchet ms", "lucida grande", "lucida sans", "lucida sans unicode", "segoe ui", "roboto",
 	"open sans", "lato", "inter", "montserrat", "poppins", "calibri", "cambria", "candara", "century gothic", "garamond", "palatino",

@@ -14,6 +14,7 @@ import (
 
 var (
 	languageTag = regexp.MustCompile(`^[A-Za-z0-9-]{1,35}$`)
+	// One address in front of the query: no comma, and no escapes, in which a second one could be hidden.
 	mailAddress = regexp.MustCompile(`^(?i:mailto):([^\s"'<>\\?%,@]+@[^\s"'<>\\?%,@]+)(\?[^\s"'<>\\]*)?$`)
 	telephone   = regexp.MustCompile(`^(?i:tel):\+?[0-9][0-9().-]{1,40}$`)
 	hostLabel   = regexp.MustCompile(`^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$`)
@@ -24,6 +25,8 @@ const maxAddress = 4096
 
 // Address judges where a link leads: to a host of the web, a mailbox or a telephone, in a form
 // that is read only one way. The host comes back in ASCII and lower case.
+// Refused are javascript:, data: and any other scheme, relative addresses, and https://bank.example@evil.example, which names another
+// host than it shows.
 func Address(href string) (string, bool) {
 	switch {
 	case mailAddress.MatchString(href):
@@ -36,6 +39,7 @@ func Address(href string) (string, bool) {
 
 // LocalAddress judges a link within the site that shows it: a path from its root, written as browsers and
 // servers read it alike. What begins with two slashes is somebody else's host.
+// An example: /orders/7?show=all#top. /a/../b and //evil.example are refused.
 func LocalAddress(href string) (string, bool) {
 	end := strings.IndexAny(href, "?#")
 	if end < 0 {
@@ -60,6 +64,7 @@ func webAddress(href string) (string, bool) {
 	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
 		host, below = rest[:end], rest[end:]
 	}
+	// A name before the host (user@host) is refused by canonicalHost, as no label has an @.
 	host, port, hasPort := strings.Cut(host, ":")
 	if host, ok = canonicalHost(host); !ok {
 		return "", false
@@ -79,6 +84,7 @@ func isStrange(r rune) bool {
 }
 
 // canonicalHost is the name of a host in ASCII, or an IPv4 address with its four numbers.
+// Numbers are refused in any other form than four decimal ones: browsers read 0x7f.1 and 2130706433 as 127.0.0.1.
 func canonicalHost(host string) (string, bool) {
 	ascii, err := lookup.ToASCII(host)
 	if err != nil || len(ascii) > 253 {
@@ -98,4 +104,5 @@ func canonicalHost(host string) (string, bool) {
 	return strings.Join(labels, "."), true
 }
 
+// lookup maps names as browsers do (UTS 46, non-transitional): ß stays itself and is not made ss.
 var lookup = idna.New(idna.MapForLookup(), idna.Transitional(false), idna.StrictDomainName(false))

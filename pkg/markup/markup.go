@@ -116,6 +116,7 @@ func (p *Policy) clean(text string, pictures *redrawn) (string, []Removed) {
 
 const space = " \t\n\f\r"
 
+// newlines makes one kind of line break of all three, as HTML's parser does before anything else.
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
 // plain is the text of HTML whose tree is not made: without any markup of its own.

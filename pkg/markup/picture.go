@@ -18,12 +18,14 @@ import (
 type Redraw func(format string, data []byte) (as string, again []byte, err error)
 
 // redrawn are the pictures of a text that were made anew.
+// A text may show one picture many times; each is made anew once.
 type redrawn struct {
 	redraw Redraw
 	// made has the addresses of pictures by those that they were made of, and by themselves.
 	made map[string]string
 }
 
+// redrawnAddress takes WebP, too: what is redrawn leaves in the format that Redraw answers.
 var redrawnAddress = regexp.MustCompile(`^(?i:data:image/(png|jpe?g|gif|webp);base64,)`)
 
 // again is the address of a picture that is made of one that the text carries.
@@ -48,6 +50,7 @@ func (r *redrawn) again(src string) (string, error) {
 		return "", errors.New("that moves")
 	}
 	made := "data:image/" + as + ";base64," + base64.StdEncoding.EncodeToString(again)
+	// By itself as well, because Clean runs in rounds: the second one meets what the first has made.
 	r.made[src], r.made[made] = made, made
 	return made, nil
 }
@@ -70,6 +73,7 @@ func (c *cleaner) source(src string) (clean, why string, ok bool) {
 }
 
 // source judges where a picture comes from.
+// A page of Hub's own shows carried pictures alone; a mail also those of http and https.
 func (p *Policy) source(src string) (string, bool) {
 	src = strings.TrimSpace(src)
 	if m := dataAddress.FindStringSubmatch(src[:min(len(src), 40)]); m != nil {
@@ -81,6 +85,7 @@ func (p *Policy) source(src string) (string, bool) {
 	return webAddress(src)
 }
 
+// dataAddress is the begin of a data URL (RFC 2397) of one of the three formats.
 var dataAddress = regexp.MustCompile(`^(?i:data:image/(png|jpe?g|gif);base64,)`)
 
 // maxPixels bounds a picture: a few bytes could otherwise fill the memory of whoever looks at it.
@@ -112,6 +117,7 @@ var formats = map[string]struct {
 }
 
 // stillPNG tells that no chunk of the picture says that it is animated.
+// A PNG is a signature of 8 bytes and then chunks: length, type, data, checksum. acTL, fcTL and fdAT are those of APNG.
 func stillPNG(data []byte) bool {
 	const signature, head, checksum = 8, 8, 4
 	for data = data[signature:]; len(data) >= head; {
@@ -131,6 +137,7 @@ func stillPNG(data []byte) bool {
 }
 
 // stillGIF tells that there is one image in the file.
+// What begins no block that it knows is not still. A file without its end mark is judged by what is there.
 func stillGIF(data []byte) bool {
 	const head, descriptor, colorTable = 13, 9, 0x80
 	table := func(flags byte) int {

@@ -55,6 +55,7 @@ func oneOf(allowed ...string) rule {
 }
 
 // lengths is the rule of a property with one length for its value, in CSS pixels.
+// letter-spacing has normal as well.
 func lengths(least, most float64) rule {
 	return func(s *style, property string, value []token) bool {
 		if len(value) == 1 && value[0].text == "normal" && property == "letter-spacing" {
@@ -73,12 +74,14 @@ func onlyFor(r rule, kinds ...layout) rule {
 }
 
 // colorRule takes an opaque colour.
+// There is no transparent text: color has neither rgba() nor the word.
 func colorRule(s *style, property string, value []token) bool {
 	c, ok := color(value)
 	return ok && s.set(property, c.String())
 }
 
 // backgroundRule takes the colour of a background, and no picture.
+// Of background:url(x) #fff the colour stays, and false tells that the rest was taken out.
 func backgroundRule(s *style, _ string, value []token) bool {
 	if len(value) == 1 && (value[0].text == "transparent" || value[0].text == "none") {
 		s.unset("background-color")
@@ -105,6 +108,8 @@ func familyRule(s *style, _ string, value []token) bool {
 }
 
 // sizeRule takes sizes that can be read, as pixels.
+// Sizes are stored as pixels, so that em inside em, or a mail program's own default, cannot shrink a text step by step. The bounds are
+// leastFont and 72.
 func sizeRule(s *style, _ string, value []token) bool {
 	const most = 72
 	own := s.size
@@ -129,6 +134,7 @@ func sizeRule(s *style, _ string, value []token) bool {
 
 // lineRule takes heights at which lines do not lie upon each other, as a number: that goes with
 // the size of the font, also in the elements inside.
+// From 1 to 3: below 1 lines cover each other.
 func lineRule(s *style, _ string, value []token) bool {
 	if len(value) != 1 {
 		return false
@@ -201,6 +207,7 @@ func widthRule(s *style, _ string, value []token) bool {
 }
 
 // maxWidthRule takes bounds between which words still have room.
+// At least 100 pixels or 25 per cent: a column of one letter could not be read.
 func maxWidthRule(s *style, _ string, value []token) bool {
 	if len(value) != 1 || s.element.kind != block && s.element.kind != list && s.element.kind != table && s.element.kind != picture {
 		return false
@@ -281,6 +288,7 @@ func (s *style) setSide(property string, side int, px string) bool {
 }
 
 // marginOf is never negative: that would draw an element over another.
+// At most 60 pixels: what stands far away is read as something else's.
 func marginOf(s *style, side int, t token) (string, bool) {
 	px, ok := s.bounded(t, 0, 60)
 	if t.text == "auto" {
@@ -358,6 +366,7 @@ func (s *style) border(value []token) (string, bool) {
 }
 
 // borderPart takes one of width, style and colour, for all sides or for each.
+// rgb() is more than one token and is taken by border alone; a colour for each side has to be a name or #rrggbb.
 func borderPart(s *style, property string, value []token) bool {
 	all, ok := sides(value, func(_ int, t token) (string, bool) { return s.border([]token{t}) })
 	if !ok || !s.bordered() {

@@ -39,6 +39,8 @@ type token struct {
 }
 
 // declarations reads the text of a style attribute. Of what CSS forgives nothing is read.
+// Examples of what CSS forgives: an escape in a value (color:r\65 d), and a custom property (--x: red). Programs recover from such
+// things in different ways, so a value of nil refuses the declaration.
 func declarations(text string) (list []rawDeclaration) {
 	lexer := css.NewLexer(parse.NewInputString(text))
 	var now rawDeclaration
@@ -66,6 +68,7 @@ func declarations(text string) (list []rawDeclaration) {
 			end()
 			continue
 		}
+		// What is shown of it later is short, so 200 bytes are kept.
 		now.source += string(b[:min(len(b), max(0, 200-len(now.source)))])
 		switch kind {
 		case css.LeftParenthesisToken, css.LeftBracketToken, css.LeftBraceToken, css.FunctionToken:
@@ -97,6 +100,7 @@ func declarations(text string) (list []rawDeclaration) {
 const maxTokens = 100
 
 // read takes what stays of a style attribute.
+// One that is too long is taken out whole, before anything of it is parsed.
 func (s *style) read(text string) {
 	if len(text) > maxStyle {
 		s.note("attribute style", `style="`+text+`"`)
@@ -118,6 +122,7 @@ func (s *style) read(text string) {
 const maxStyle = 16 << 10
 
 // take judges a declaration by the rule of its property. A value that an element has from around it anyway goes without a word.
+// !important is dropped: no other rule is there that it could win against.
 func (s *style) take(d rawDeclaration) {
 	rule := styles[d.property]
 	important := []token{{css.DelimToken, "!"}, {css.IdentToken, "important"}}
@@ -181,6 +186,7 @@ func (s *style) attribute(key, value string) {
 
 // write is what stays, as the value of an attribute. Widths never exceed what is around, and lines of
 // preformatted text break: nothing lies beside the window.
+// The declarations are sorted by property, so the same style is the same bytes, which the rounds of Clean need to end.
 func (s *style) write() string {
 	if !s.p.mail {
 		return "" // the page around says how all of it looks
@@ -214,6 +220,7 @@ func (s *style) write() string {
 }
 
 // together makes one declaration of those for all four sides.
+// margin:0 8px for four declarations of a side each; where one side is missing they stay alone.
 func (s *style) together(property string) {
 	var all [4]string
 	for i, side := range sideNames {
@@ -232,6 +239,7 @@ func (s *style) together(property string) {
 }
 
 // length reads a length in CSS pixels, rounded to hundredths.
+// A number without a unit is a length only when it is 0. Units that depend on the window (vw, vh) or on another font (ex, ch) are none.
 func (s *style) length(t token) (px float64, ok bool) {
 	units := map[string]float64{"px": 1, "pt": 4.0 / 3, "pc": 16, "in": 96, "cm": 96 / 2.54, "mm": 96 / 25.4, "em": s.size, "rem": 16}
 	switch t.kind {

@@ -19,6 +19,8 @@ const (
 // treeOf is the tree that browsers make of a text in standards mode, where no script runs: mail
 // programs run none, so that <noscript> is shown. It is false when the tree would be too deep
 // or too large.
+// The doctype is put in front because without one browsers work in quirks mode, which makes another tree of a table in a paragraph, and
+// other sizes of fonts in tables.
 func treeOf(text string) (*html.Node, bool) {
 	if !affordable(text) {
 		return nil, false
@@ -33,6 +35,8 @@ var wellFormed = regexp.MustCompile(`^<[A-Za-z0-9]+(?:\s+[^\s"'<>/=]+(?:\s*=\s*(
 // affordable estimates the tree from above. It takes every "<" for a tag, also in comments and
 // scripts: which ones are depends on the tree. Of equal formatting elements browsers reopen
 // three, and one <a>; a tag that is not well formed counts as different from all others.
+// An example that it refuses: a thousand <font> of as many colours, never closed, in front of a thousand paragraphs; each of these would
+// reopen them all.
 func affordable(text string) bool {
 	var tags, odd, htmls, bodies int
 	kinds := map[string]bool{}
@@ -51,6 +55,7 @@ func affordable(text string) bool {
 				odd++
 			}
 		}
+		// 512 is the depth at which the parser gives up by itself.
 		reopened := min(2+3*len(kinds)+odd, 512)
 		if tags > maxTags || tags*reopened > maxNodes || htmls > maxRoots || bodies > maxRoots {
 			return false
@@ -87,8 +92,10 @@ func attr(n *html.Node, name string) (string, bool) {
 
 var textEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
+// escapeText escapes ">" as well, which HTML does not ask for: no program can take it for the end of a tag.
 func escapeText(text string) string { return textEscapes.Replace(text) }
 
 var valueEscapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
+// escapeValue is for a value between double quotes.
 func escapeValue(text string) string { return valueEscapes.Replace(text) }

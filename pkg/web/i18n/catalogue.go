@@ -29,6 +29,7 @@ type Language struct {
 // Code is how lang attributes and cookies name the language: "ko".
 func (l Language) Code() string { return l.Tag.String() }
 
+// matcher prefers the first, English, where nothing fits.
 var matcher = language.NewMatcher([]language.Tag{Languages[0].Tag, Languages[1].Tag})
 
 // Match is the language for a reader who has chosen one, by its code, or else for the browser's Accept-Language (RFC 9110, 12.5.4).
@@ -69,6 +70,7 @@ func (c *Catalogue) Code() string {
 
 // Load reads the catalogue of a language from CODE.json of some folders; a later one adds to those before it. A folder
 // without it adds nothing. It is nil for English.
+// A translation that does not fit its message is an error, so the process does not start with it.
 func Load(l Language, from ...fs.FS) (*Catalogue, error) {
 	if l == Languages[0] {
 		return nil, nil
@@ -131,6 +133,7 @@ func verb(part string) string {
 }
 
 // Text is a message in the language of the catalogue, with arguments as fmt.Sprintf has them.
+// Without arguments nothing is formatted, so a message may have a per cent sign.
 func (c *Catalogue) Text(message string, args ...any) string {
 	if c != nil {
 		if text, ok := c.messages[message]; ok {

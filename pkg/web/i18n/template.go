@@ -15,6 +15,7 @@ import (
 //
 // The attributes that people read (title, aria-label, placeholder, alt, data-label) are messages as well, as are the words that
 // plural, badge and say are given.
+// It is called once for each page and language, when a site is made. A source whose tags or actions do not end is an error.
 func (c *Catalogue) Template(source string) (string, error) {
 	if c == nil {
 		return source, nil
@@ -23,6 +24,7 @@ func (c *Catalogue) Template(source string) (string, error) {
 }
 
 // Messages are those of a page, in the order of the page.
+// The test of the catalogues (pkg/hubtest) holds ko.json to this list: what is missing, and what nobody says any more.
 func Messages(source string) (list []string, err error) {
 	_, err = rewrite(source, func(message string) string { list = append(list, message); return message })
 	for _, words := range plurals.FindAllStringSubmatch(source, -1) {
@@ -35,6 +37,7 @@ func Messages(source string) (list []string, err error) {
 }
 
 // InScript are the messages of a script: say("…").
+// Scripts are not rewritten: say looks the text up in the browser, in the catalogue that the page has.
 func InScript(source []byte) (list []string) {
 	for _, words := range scripts.FindAllSubmatch(source, -1) {
 		list = append(list, string(words[1]))
@@ -43,7 +46,10 @@ func InScript(source []byte) (list []string) {
 }
 
 var (
+	// An example: say("{1} rows", n). A text in single quotes is not found.
 	scripts = regexp.MustCompile(`\bsay\("((?:[^"\\]|\\.)*)"`)
+	// plurals finds {{plural .Count "draft" "drafts"}}, badges {{template "badge" (badge "good" "Active")}}, and says (say "No keys
+	// yet").
 	plurals = regexp.MustCompile(`\bplural (?:\([^)]*\)|\S+) "[^"]*" "([^"]*)"`)
 	badges  = regexp.MustCompile(`\(badge "[^"]*" "([^"]*)"\)`)
 	says    = regexp.MustCompile(`\bsay "([^"]*)"`)
@@ -57,6 +63,7 @@ var (
 	name      = regexp.MustCompile(`^</?([a-zA-Z][a-zA-Z0-9]*)`)
 )
 
+// kind says what a token does in a sentence.
 type kind int
 
 const (
@@ -68,6 +75,7 @@ const (
 	other // a comment, a doctype, or a tag that is no part of a sentence
 )
 
+// token is a piece of a template's source; all of them in a row are the source again.
 type token struct {
 	kind   kind
 	source string
@@ -76,6 +84,7 @@ type token struct {
 }
 
 // rewrite has each message of a page replaced.
+// It splits the page at tokens that end a message; what stands between two of them is a sentence, with the inline tags in it.
 func rewrite(source string, say func(message string) string) (string, error) {
 	tokens, err := scan(source, say)
 	if err != nil {
@@ -103,6 +112,7 @@ func scan(source string, say func(string) string) (tokens []token, err error) {
 	for source != "" {
 		switch {
 		case strings.HasPrefix(source, "{{"):
+			// An action is no HTML, so it is looked for first: {{if eq .A "<b>"}} has no tag in it.
 			n := action(source)
 			if n < 0 {
 				return nil, fmt.Errorf("an action does not end: %.40q", source)
@@ -126,6 +136,7 @@ func scan(source string, say func(string) string) (tokens []token, err error) {
 				return nil, err
 			}
 			tokens, source = append(tokens, t), rest
+			// What stands in a style or a script is code, whatever it looks like.
 			if t.name == "style" || t.name == "script" {
 				if n := strings.Index(source, "</"+t.name); t.kind == other && n > 0 && !strings.HasPrefix(t.source, "</") {
 					add(other, source[:n])
@@ -145,6 +156,7 @@ func scan(source string, say func(string) string) (tokens []token, err error) {
 }
 
 // action is the length of the action that a source begins with; -1 for one that does not end.
+// A }} in a string or a comment of the template does not end it: {{say "}}"}}.
 func action(source string) int {
 	if strings.HasPrefix(strings.TrimLeft(source[2:], "- "), "/*") {
 		if n := strings.Index(source, "*/"); n >= 0 {
@@ -173,6 +185,7 @@ func action(source string) int {
 }
 
 // tag takes a tag from the begin of a source. Its attributes that people read are replaced.
+// An action within a tag is a part of it, as in <a href="{{.Href}}" {{if .Here}}aria-current="page"{{end}}>.
 func tag(source string, say func(string) string) (rest string, t token, err error) {
 	var b strings.Builder
 	begin, i := 0, 0 // of what is not yet in b
@@ -192,6 +205,7 @@ func tag(source string, say func(string) string) (rest string, t token, err erro
 				if err != nil {
 					return "", t, err
 				}
+				// The value is a page of its own: it may have actions, and {{if}} splits it into messages.
 				read, err := rewrite(source[i+1:i+1+n], say)
 				if err != nil {
 					return "", t, err
@@ -199,6 +213,7 @@ func tag(source string, say func(string) string) (rest string, t token, err erro
 				b.WriteString(read)
 				begin, i, quoted = i+1+n, i+1+n, false
 			}
+		// A ">" within quotes or an action is no end: <a title="a > b">.
 		case source[i] == '>' && !quoted:
 			b.WriteString(source[begin : i+1])
 			t = token{kind: other, source: b.String()}
@@ -219,6 +234,7 @@ func tag(source string, say func(string) string) (rest string, t token, err erro
 }
 
 // closing is where the quote is that ends an attribute.
+// Quotes of an action in the value are not it: title="{{say "Name"}}".
 func closing(source string) (int, error) {
 	for i := 0; i < len(source); i++ {
 		switch {
@@ -236,6 +252,7 @@ func closing(source string) (int, error) {
 }
 
 // sentence writes tokens between which nothing chooses. A tag whose other end is not among them cuts them.
+// An example: in "<b>{{if .X}}" the tag <b> has its end behind the {{if}}, so it belongs to no message here.
 func sentence(b *strings.Builder, tokens []token, say func(string) string) {
 	var open []int
 	for i := range tokens {
@@ -262,6 +279,8 @@ func sentence(b *strings.Builder, tokens []token, say func(string) string) {
 }
 
 // whole writes tokens in which each tag has its other end. offset is the place of the first, which ends count from.
+// With a word of its own the whole is one message, its tags included; without one each tag is looked into alone, so that a row of links
+// is several messages.
 func whole(b *strings.Builder, tokens []token, offset int, say func(string) string) {
 	direct := false // a word that is in no tag
 	for i := 0; i < len(tokens); i++ {
@@ -304,6 +323,8 @@ var (
 )
 
 // message writes tokens that say something.
+// Actions are numbered from 1, and so are tags of one name from the second on: <b> and <b2>. The white space around a message stays
+// where it is, and that within it is one space in the key.
 func message(b *strings.Builder, tokens []token, say func(string) string) {
 	var key strings.Builder
 	sources, times, open := map[string]string{}, map[string]int{}, []string{}
@@ -324,6 +345,7 @@ func message(b *strings.Builder, tokens []token, say func(string) string) {
 			key.WriteString(tag)
 		case closes:
 			tag := "</" + open[len(open)-1] + ">"
+			// whole has made sure that each tag has its other end, so open is not empty here.
 			open = open[:len(open)-1]
 			sources[tag] = t.source
 			key.WriteString(tag)
@@ -346,6 +368,7 @@ func message(b *strings.Builder, tokens []token, say func(string) string) {
 		translated = trimmed
 	}
 	b.WriteString(before)
+	// A place that the source has not, which only a text can spell, stays as it is.
 	b.WriteString(places.ReplaceAllStringFunc(translated, func(place string) string {
 		if s, ok := sources[place]; ok {
 			return s

@@ -26,6 +26,7 @@ const (
 )
 
 // Watch counts the foreign rows of the last hour. It reads each part of the log once, when it has settled.
+// found has only stretches with foreign rows, so it is empty as a rule.
 type Watch struct {
 	reader *Reader
 	owners auditlog.Owners
@@ -45,6 +46,7 @@ type finding struct {
 func (r *Reader) Watch(owners auditlog.Owners) *Watch { return &Watch{reader: r, owners: owners} }
 
 // Foreign is how many there are in the hour that ended seven minutes ago. What was read stays so when ctx ends.
+// An error leaves until where it is, and the next call goes on from there.
 func (w *Watch) Foreign(ctx context.Context) (rows int64, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -22,6 +22,7 @@ const (
 )
 
 // Menus returns all groups with their items.
+// Two statements for all of it, however many groups there are; hidden ones are for the caller to leave out.
 func (s *Store) Menus(ctx context.Context) ([]admin.Group, error) {
 	groups, err := menus(ctx, s.pool)
 	return groups, explain(err)
@@ -53,6 +54,7 @@ func menus(ctx context.Context, q postgres.Querier) ([]admin.Group, error) {
 const ordering = `LOCK TABLE admin.menu_groups IN SHARE UPDATE EXCLUSIVE MODE`
 
 const (
+	// decide is told how many there are, and where the last one stands.
 	siblingGroups = `SELECT count(*), coalesce(max(position), 0) AS last FROM admin.menu_groups`
 	siblingItems  = `SELECT count(*), coalesce(max(position), 0) AS last FROM admin.menu_items WHERE group_id = $1`
 
@@ -80,6 +82,7 @@ func addOnce[K, T any](ctx context.Context, keys *write.Keys, key write.Key, loc
 }
 
 // AddGroup stores a group once for the key.
+// E_CONFLICT for a slug that is taken, by whomever: the unique constraint is the judge, not a look before.
 func (s *Store) AddGroup(ctx context.Context, key write.Key,
 	decide func(admin.Siblings) (admin.Addition[admin.Group], error)) (tool.Result, error) {
 	return addOnce(ctx, s.keys, key, func(ctx context.Context, tx pgx.Tx) (others admin.Siblings, err error) {
@@ -107,6 +110,7 @@ func holdGroup(ctx context.Context, tx pgx.Tx, slug string) (id admin.ID, err er
 }
 
 // AddItem stores an item once for the key.
+// The lock is on the group's row, so items of other groups are added at the same time.
 func (s *Store) AddItem(ctx context.Context, key write.Key, group string,
 	decide func(admin.Siblings) (admin.Addition[admin.Item], error)) (tool.Result, error) {
 	var id admin.ID

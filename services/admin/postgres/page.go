@@ -23,6 +23,7 @@ const (
 )
 
 // hold locks an item, and returns what it has.
+// Newest is 0 for an item without a page. E_NOT_FOUND where one of the slugs names nothing.
 func hold(ctx context.Context, tx pgx.Tx, group, item string) (id admin.ID, h admin.Head, err error) {
 	err = tx.QueryRow(ctx, holdOf, group, item).Scan(&id, &h.Href, &h.Hidden)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -36,6 +37,7 @@ func hold(ctx context.Context, tx pgx.Tx, group, item string) (id admin.ID, h ad
 }
 
 // missingSlug tells which of the two slugs names nothing.
+// The look is a second statement, so only a refusal pays for it.
 func missingSlug(ctx context.Context, q postgres.Querier, group, item string) error {
 	var there bool
 	if err := q.QueryRow(ctx, `SELECT EXISTS (SELECT FROM admin.menu_groups WHERE slug = $1)`, group).Scan(&there); err != nil {
@@ -47,10 +49,12 @@ func missingSlug(ctx context.Context, q postgres.Querier, group, item string) er
 	return admin.MissingItem(group, item)
 }
 
+// Sections are json and not jsonb, which keeps their members in order; bytes is their length, so that lists need not read them.
 const insertPage = `INSERT INTO admin.page_versions (item_id, version, title, description, sections, bytes, created_by, created_at,
 		service, external_user_id, credential_id, hub_user) VALUES ($1, $2, $3, $4, $5::json, $6, $7, $8, $9, $10, $11, $12)`
 
 // AddPage stores a version of an item's page once for the key.
+// decide gives the version the number after the newest. The lock on the item makes that number free until the transaction ends.
 func (s *Store) AddPage(ctx context.Context, key write.Key, group, item string,
 	decide func(admin.Head) (admin.Addition[admin.Page], error)) (tool.Result, error) {
 	var id admin.ID
@@ -67,11 +71,12 @@ func (s *Store) AddPage(ctx context.Context, key write.Key, group, item string,
 	})
 }
 
-// pageRow is a row of pageColumns.
+// pageRow is a row of versionColumns, with the sections or without.
 type pageRow struct {
 	admin.Page
 	admin.Origin
-	Sections     []byte
+	Sections []byte
+	// Sections is NULL in lists, and RestoredFrom in a version that is no copy.
 	RestoredFrom *int
 }
 
@@ -89,6 +94,7 @@ func (r pageRow) page() (p admin.Page, err error) {
 }
 
 const (
+	// The primary key (item_id, version) serves both statements: the newest is at its end.
 	versionColumns = `version, title, description, bytes, created_by, restored_from, created_at,
 		service, external_user_id, credential_id, hub_user`
 	newestPage = `SELECT sections, ` + versionColumns + ` FROM admin.page_versions WHERE item_id = $1 ORDER BY version DESC LIMIT 1`
@@ -99,6 +105,7 @@ const placeOf = `SELECT i.id, i.name, i.href, coalesce((SELECT max(version) FROM
 	FROM admin.menu_items i JOIN admin.menu_groups g ON g.id = i.group_id WHERE g.slug = $1 AND i.slug = $2`
 
 // Place returns an item with a version of its page.
+// E_NOT_FOUND for an item or a version that is not there. Its two statements are no transaction: versions are never changed.
 func (s *Store) Place(ctx context.Context, group, item string, version int) (admin.Place, error) {
 	found, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[struct {
 		ID     admin.ID
@@ -130,6 +137,7 @@ func (s *Store) Place(ctx context.Context, group, item string, version int) (adm
 }
 
 // Versions returns the newest versions below one.
+// This is keyset pagination by version. An item has its page for as long as it is there, so the look at the item needs no lock.
 func (s *Store) Versions(ctx context.Context, group, item string, below, limit int) ([]admin.Page, error) {
 	var id admin.ID
 	err := s.pool.QueryRow(ctx, `SELECT id FROM (`+itemOf+`) i`, group, item).Scan(&id)
@@ -151,6 +159,7 @@ func (s *Store) Versions(ctx context.Context, group, item string, below, limit i
 	return list, explain(err)
 }
 
+// created_by is the maker of the version that is copied; who has restored it is the origin.
 const restorePage = `INSERT INTO admin.page_versions (item_id, version, title, description, sections, bytes, created_by, restored_from,
 		created_at, service, external_user_id, credential_id, hub_user)
 	SELECT item_id, $3::int, title, description, sections, bytes, created_by, version, $4, $5, $6, $7, $8
@@ -158,6 +167,7 @@ const restorePage = `INSERT INTO admin.page_versions (item_id, version, title, d
 	RETURNING sections, ` + versionColumns
 
 // Restore stores a copy of a version.
+// E_NOT_FOUND for a version that is not there. The copy gets a number of its own, so history only grows.
 func (s *Store) Restore(ctx context.Context, group, item string,
 	decide func(admin.Head) (admin.Restoration, error)) (p admin.Page, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {

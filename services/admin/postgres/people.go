@@ -13,6 +13,7 @@ import (
 )
 
 // Arrange puts groups, or the items of one, in the order that decide makes of their slugs.
+// group is empty for the groups themselves. Positions begin at 0.
 func (s *Store) Arrange(ctx context.Context, group string, decide func([]string) (admin.Arrangement, error)) error {
 	list := `SELECT slug FROM admin.menu_groups WHERE $1 = ''`
 	put := `UPDATE admin.menu_groups t SET position = o.position - 1 FROM unnest($2::text[]) WITH ORDINALITY AS o (slug, position)
@@ -53,6 +54,7 @@ func lockMenu(ctx context.Context, tx pgx.Tx, group string) error {
 }
 
 // Change gives a group, or an item of it, what decide makes of what it has.
+// E_NOT_FOUND where one of the slugs names nothing; item is empty for the group itself.
 func (s *Store) Change(ctx context.Context, group, item string, decide func(admin.Change) (admin.Change, audit.Entry)) error {
 	read := `SELECT name, icon, hidden FROM admin.menu_groups WHERE slug = $1 AND $2 = '' FOR NO KEY UPDATE`
 	put := `UPDATE admin.menu_groups SET name = $3, icon = $4, hidden = $5 WHERE slug = $1 AND $2 = ''`
@@ -81,6 +83,7 @@ func (s *Store) Change(ctx context.Context, group, item string, decide func(admi
 // Delete removes a group without items, or an item without a page. What refers to it holds it: nobody can add
 // to it in between.
 func (s *Store) Delete(ctx context.Context, group, item string, entry audit.Entry) error {
+	// Where item is empty the group goes; the condition on $2 keeps both statements at the same parameters.
 	statement := `DELETE FROM admin.menu_groups WHERE slug = $1 AND $2 = ''`
 	if item != "" {
 		statement = `DELETE FROM admin.menu_items WHERE group_id = (SELECT id FROM admin.menu_groups WHERE slug = $1) AND slug = $2`

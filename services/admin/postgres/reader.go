@@ -49,6 +49,7 @@ const callColumns = `id::text AS id, at, request_id, trace_id, service, external
 	input_hash, coalesce(detail::text, '') AS detail, writer`
 
 // Call returns a row by its id and time; E_NOT_FOUND when there is none, or none any more.
+// The time is asked for as well, because it says in which partition the row is.
 func (r *Reader) Call(ctx context.Context, p auditlog.Position) (auditlog.Call, error) {
 	missing := fault.New(fault.NotFound, "The audit log has no such row. Rows are kept for a time only.")
 	if !p.IsRow() {
@@ -69,6 +70,7 @@ func (r *Reader) Retention(ctx context.Context) (days int, err error) {
 }
 
 // explainReader makes a fault of what the driver says, and names the setting where the trouble is the set-up.
+// It is no fault then, so readers of pages get E_INTERNAL and the log gets the setting's name.
 func explainReader(err error) error {
 	var pg *pgconn.PgError
 	// Invalid authorization, wrong password, no such database, insufficient privilege.

@@ -26,6 +26,8 @@ const (
 
 // Search returns at most limit rows before a position; the zero one is now. It goes back in time in windows that grow,
 // until the page is full or its time is used up.
+// Pages go by keyset pagination over (at, id). The windows keep a search for something rare from reading the whole log at once: the log
+// is partitioned by month and may have years.
 func (r *Reader) Search(ctx context.Context, f auditlog.Filter, before auditlog.Position, limit int) (auditlog.Page, error) {
 	s, err := r.lookBack(ctx, f, before)
 	if err != nil {
@@ -168,6 +170,7 @@ func (s *lookBack) next(ctx context.Context, limit int) ([]auditlog.Call, error)
 }
 
 // grow chooses the next window by what the last look took and what is left of the time.
+// A window is never made smaller: Search ends before a look that would take too long.
 func (s *lookBack) grow(took, left time.Duration) {
 	switch {
 	case took < fastLook:
@@ -178,6 +181,7 @@ func (s *lookBack) grow(took, left time.Duration) {
 }
 
 // isIndexed tells that one index has what is looked for, in the order of time: then the whole log is one window.
+// Two conditions may each be frequent and rare together, which no index shows; those go by windows.
 func isIndexed(f auditlog.Filter) bool {
 	if f.SQL != "" || f.Outcome == auditlog.Failed || f.Foreign != nil {
 		return false

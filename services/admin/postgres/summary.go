@@ -28,6 +28,7 @@ const maxRawSpan = time.Hour
 type part struct{ from, to time.Time }
 
 // parts are the parts of a range.
+// missingFrom and missingTo are what nobody has rolled up and what is too much to read here; zero where nothing is missing.
 type parts struct {
 	day, hour, fine, log         part
 	missingFrom, missingTo, from time.Time
@@ -35,12 +36,14 @@ type parts struct {
 
 // parts says which part of a range is read from which roll-up: the coarsest that has it, and the log itself for what is
 // younger.
+// An example with a step of an hour: whole hours come from the grain hour, what is younger from 5m, and the last minutes from the log.
 func (r *Reader) parts(ctx context.Context, g auditlog.Range, now time.Time) (p parts, err error) {
 	marks := map[string]time.Time{}
 	type mark struct {
 		Grain string
 		Until time.Time
 	}
+	// A watermark begins as -infinity, which time.Time does not have.
 	rows, err := postgres.All(ctx, r.pool, pgx.RowToStructByName[mark],
 		`SELECT grain, greatest(until, '1970-01-01 00:00+00') AS until FROM audit.watermarks`)
 	if err != nil {
@@ -83,9 +86,11 @@ func (r *Reader) parts(ctx context.Context, g auditlog.Range, now time.Time) (p 
 }
 
 // ofTools is which rows are calls of tools: what people do has a dot in its name.
+// calls.refused is a count of refused calls (audit.Tally), so it stands for calls of tools in spite of its dot.
 const ofTools = `(strpos(tool, '.') = 0 OR tool = 'calls.refused')`
 
 // Summary sums up a range that ends now.
+// Beside the watermarks it costs two statements, which run at the same time: measures by point and by tool, and callers.
 func (r *Reader) Summary(ctx context.Context, g auditlog.Range) (auditlog.Summary, error) {
 	now := r.now()
 	p, err := r.parts(ctx, g, now)
@@ -99,6 +104,7 @@ func (r *Reader) Summary(ctx context.Context, g auditlog.Range) (auditlog.Summar
 		Bucket        int
 		Calls         int64
 	}
+	// The mode plans for these values each time, so that the planner sees which months of the partitioned log they exclude.
 	bounds := []any{pgx.QueryExecModeCacheDescribe, p.day.from, p.day.to, p.hour.from, p.hour.to, p.fine.from, p.fine.to, p.log.from, p.log.to}
 	var callers sync.WaitGroup
 	var problem error
@@ -122,6 +128,7 @@ func (r *Reader) Summary(ctx context.Context, g auditlog.Range) (auditlog.Summar
 		if m.Outcome != nil {
 			outcome = *m.Outcome
 		}
+		// A row of the second grouping set: of a tool, without a point.
 		if m.At == nil {
 			if name := orEmpty(m.Tool); name != "calls.refused" {
 				histogramOf(tools, name).add(outcome, m.Bucket, m.Calls)
@@ -156,6 +163,7 @@ func (r *Reader) Summary(ctx context.Context, g auditlog.Range) (auditlog.Summar
 }
 
 // callers are the greatest in the parts of a range that bounds are of.
+// One statement finds both orders, by calls and by refusals for rate limits. The 10 in it is top.
 func (r *Reader) callers(ctx context.Context, bounds []any) (most, limited []auditlog.Caller, err error) {
 	type place struct {
 		auditlog.Caller
@@ -192,6 +200,7 @@ func (r *Reader) callers(ctx context.Context, bounds []any) (most, limited []aud
 }
 
 // bucketBounds are where buckets of times begin, in milliseconds: the first is bucket 1. The view audit.measured has the same.
+// They grow with the time, so that a quantile is off by a part of itself, be it of a fast tool or of a slow one.
 var bucketBounds = []float64{0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 5000, 7000,
 	10_000, 15_000, 20_000, 30_000, 60_000}
 
@@ -210,6 +219,7 @@ func histogramOf[K comparable](all map[K]*histogram, key K) *histogram {
 }
 
 // add counts calls of an outcome in a bucket.
+// What was not measured counts as a call and is in no quantile.
 func (h *histogram) add(outcome string, bucket int, calls int64) {
 	h.calls += calls
 	if outcome != audit.OK {
@@ -234,6 +244,7 @@ func (h *histogram) figures() auditlog.Figures {
 }
 
 // quantile is the time that a share of the measured calls kept, as if those of a bucket lay evenly in it.
+// This is linear interpolation. What is in the last bucket, which has no end, counts as its begin.
 func (h *histogram) quantile(share float64) float64 {
 	left := share * float64(h.buckets[0])
 	for i, n := range h.buckets[1:] {

@@ -14,12 +14,14 @@ import (
 )
 
 // accountPage is a user's own account.
+// Old and New are the form in which the user gets another password.
 type accountPage struct {
 	Sessions []sessionRow
 	Old, New web.Field
 }
 
 // sessionRow is a session as its user sees it.
+// It embeds the session, so that the template reads its fields directly.
 type sessionRow struct {
 	auth.Session
 	// This is the session that the page is looked at in.
@@ -31,6 +33,7 @@ type sessionRow struct {
 // sessionRowOf is a session as who asks sees it.
 func sessionRowOf(r *http.Request, s auth.Session) sessionRow {
 	who, _ := web.UserOf(r.Context())
+	// The id of the session names it and opens nothing, so it may stand in a page.
 	return sessionRow{s, s.ID == who.Session, device(r.Context(), s.Agent)}
 }
 
@@ -40,6 +43,7 @@ func (c *Console) account(w http.ResponseWriter, r *http.Request) error {
 }
 
 // renderAccount shows the account with what is wrong with the form of passwords, if anything.
+// status is the one to answer with; 0 means 200.
 func (c *Console) renderAccount(w http.ResponseWriter, r *http.Request, status int, oldProblem, newProblem string) error {
 	u, _ := web.UserOf(r.Context())
 	sessions, err := c.People.Sessions(r.Context(), u.ID)
@@ -66,11 +70,14 @@ func (c *Console) renderAccount(w http.ResponseWriter, r *http.Request, status i
 }
 
 // endSession ends a session of who is signed in: another one, all others, or this one, which is logging out.
+// The field session holds an id, the word "others", or nothing, which is E_VALIDATION. SignOut wants the user's id as well: the
+// id of somebody else's session ends nothing.
 func (c *Console) endSession(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	u, _ := web.UserOf(r.Context())
 	switch id := form.Get("session"); id {
 	case "":
 		return fault.New(fault.Validation, "Say which session to end.")
+	// Logging out takes the cookie away, too.
 	case u.Session:
 		return c.logout(w, r, form)
 	case "others":
@@ -89,6 +96,7 @@ func (c *Console) endSession(w http.ResponseWriter, r *http.Request, form url.Va
 }
 
 // signedOut says how many other browsers were signed out.
+// PluralIn would count them; for none and for one a sentence of its own reads better.
 func signedOut(ctx context.Context, n int) string {
 	switch n {
 	case 0:
@@ -100,6 +108,8 @@ func signedOut(ctx context.Context, n int) string {
 }
 
 // changePassword takes another password from who knows the old one.
+// What it refuses is shown at the field that it is about: E_AUTH_INVALID and E_RATE_LIMIT at the old password, E_VALIDATION at the
+// new one. The change ends all sessions of the user, this one as well, so the browser gets the cookies of a new one.
 func (c *Console) changePassword(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	u, _ := web.UserOf(r.Context())
 	in, err := c.People.ChangePassword(r.Context(), u.Email, form.Get("old"), form.Get("new"), browser(r))
@@ -122,9 +132,11 @@ func (c *Console) changePassword(w http.ResponseWriter, r *http.Request, form ur
 }
 
 // device is a browser, by what it calls itself, in words that its owner knows.
+// An example: "Chrome on Windows". The header User-Agent can be anything, so nothing depends on the answer.
 func device(ctx context.Context, agent string) string {
 	name := i18n.T(ctx, "Unknown browser")
 	for _, known := range [][2]string{
+		// The order counts: Edge and Opera call themselves Chrome as well, and Chrome calls itself Safari.
 		{"Edg/", "Edge"}, {"OPR/", "Opera"}, {"Firefox/", "Firefox"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"curl/", "curl"},
 	} {
 		if strings.Contains(agent, known[0]) {
@@ -133,6 +145,7 @@ func device(ctx context.Context, agent string) string {
 		}
 	}
 	for _, known := range [][2]string{
+		// The order counts here, too: Android names Linux, and an iPhone names "like Mac OS X".
 		{"Android", "Android"}, {"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Windows", "Windows"}, {"Mac OS X", "macOS"}, {"Linux", "Linux"},
 	} {
 		if strings.Contains(agent, known[0]) {

@@ -13,6 +13,7 @@ import (
 )
 
 // appPage is an app with its secrets.
+// Its methods tell the template which of the forms it may show; the service judges again what is sent.
 type appPage struct {
 	apps.Inspected
 	Secrets, Webhooks []secretRow
@@ -29,12 +30,15 @@ type secretRow struct {
 func (p appPage) Badge() web.Badge { return appBadge(p.Status) }
 
 // Rotates tells that there is one secret that is good, so that another can take its place.
+// An app has two at most (DESIGN.md), so the form is not shown while an old one still overlaps.
 func (p appPage) Rotates() bool { return countLive(p.Secrets) == 1 && p.Status != apps.Revoked }
 
 // Issues tells that there is none.
+// A first secret brings the first webhook secret with it.
 func (p appPage) Issues() bool { return countLive(p.Secrets) == 0 && p.Status != apps.Revoked }
 
 // RotatesWebhook tells that the app has a secret, and not two webhook secrets that are good.
+// The service makes the first webhook secret together with the first shared one, so an app that has neither has nothing to rotate.
 func (p appPage) RotatesWebhook() bool {
 	return countLive(p.Webhooks) < 2 && len(p.Secrets)+len(p.Webhooks) > 0 && p.Status != apps.Revoked
 }
@@ -53,6 +57,7 @@ func countLive(secrets []secretRow) (n int) {
 func (c *Console) app(w http.ResponseWriter, r *http.Request) error { return c.renderApp(w, r, 0, "") }
 
 // renderApp shows an app with what is wrong with the form of a rotation, if anything.
+// E_NOT_FOUND for a code that no app has.
 func (c *Console) renderApp(w http.ResponseWriter, r *http.Request, status int, overlapProblem string) error {
 	ctx := r.Context()
 	a, err := c.Apps.Inspect(ctx, r.PathValue("code"))
@@ -103,6 +108,7 @@ func appFacts(ctx context.Context, a apps.Inspected) []web.Fact {
 }
 
 // suspendApp suspends an app, with a reason.
+// Only E_VALIDATION is shown in the confirmation. An app that cannot be suspended is E_CONFLICT, which its page tells.
 func (c *Console) suspendApp(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	reason := reasonField(r.Context())
 	reason.Value = strings.TrimSpace(form.Get("reason"))
@@ -120,6 +126,7 @@ func (c *Console) resumeApp(w http.ResponseWriter, r *http.Request) error {
 }
 
 // typedField asks for the code of what is ended for good.
+// The service compares what was typed with the code (E_VALIDATION), so a client without the page cannot skip it.
 func typedField(ctx context.Context, code string) web.Field {
 	return web.Field{
 		Name: "confirm", Label: i18n.T(ctx, "Type %s to confirm", code), Required: true, MaxLength: apps.MaxCode, Autofocus: true,
@@ -130,6 +137,7 @@ func typedField(ctx context.Context, code string) web.Field {
 // appRevocation asks before an app is revoked for good.
 func (c *Console) appRevocation(w http.ResponseWriter, r *http.Request) error {
 	reason := reasonField(r.Context())
+	// The code is asked for first, and a page has one autofocus.
 	reason.Autofocus = false
 	return c.renderAppRevocation(w, r, 0, typedField(r.Context(), r.PathValue("code")), reason)
 }
@@ -173,6 +181,7 @@ func (c *Console) issueSecret(w http.ResponseWriter, r *http.Request) error {
 }
 
 // rotateSecret issues another secret, which the one before overlaps.
+// An overlap that is out of bounds is E_VALIDATION and is shown at its field; any other refusal leads back to the app's page.
 func (c *Console) rotateSecret(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	issued, err := c.Apps.RotateSecret(r.Context(), r.PathValue("code"), overlap(form))
 	if problem := web.Problems(err)["overlap"]; problem != "" {
@@ -182,6 +191,7 @@ func (c *Console) rotateSecret(w http.ResponseWriter, r *http.Request, form url.
 }
 
 // rotateWebhookSecret issues another secret that notifications are signed with.
+// There is no overlap to choose: the old one is signed with beside the new one for 24 hours.
 func (c *Console) rotateWebhookSecret(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	issued, err := c.Apps.RotateWebhookSecret(ctx, r.PathValue("code"))
@@ -204,6 +214,7 @@ func webhookOnce(ctx context.Context, issued apps.Issued) web.Once {
 }
 
 // renderSecret shows a secret that was issued, this once, with the webhook secret that was issued with it.
+// It takes the error of issuing as well, which it turns into a message on the app's page: both forms end here.
 func (c *Console) renderSecret(w http.ResponseWriter, r *http.Request, title string, issued apps.Issued, err error) error {
 	ctx := r.Context()
 	page := appsPath + "/" + r.PathValue("code")
@@ -232,6 +243,7 @@ func (c *Console) secretRevocation(w http.ResponseWriter, r *http.Request) error
 	}
 	page, id := appsPath+"/"+a.Code, r.PathValue("id")
 	for _, s := range a.Secrets {
+		// A webhook secret cannot be revoked alone, so only shared secrets are looked at.
 		if s.ID != id {
 			continue
 		}

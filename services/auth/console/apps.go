@@ -13,8 +13,10 @@ import (
 	"hub.internal/services/auth/apps"
 )
 
+// appsPath is the list of apps; the pages of an app lie below it, at its code.
 const appsPath = "/admin/apps"
 
+// appsCrumb leads from the page of an app back to the list.
 func appsCrumb(ctx context.Context) web.Link {
 	return web.Link{Text: i18n.T(ctx, "Apps"), Href: appsPath}
 }
@@ -28,6 +30,7 @@ type appsPage struct {
 }
 
 // appBadge is the badge of a status.
+// The badge template translates the text, which is why it is only marked here (i18n.N). Pages call it as appstate.
 func appBadge(s apps.Status) web.Badge {
 	return map[apps.Status]web.Badge{
 		apps.Active:    {Kind: "good", Text: i18n.N("Active")},
@@ -37,6 +40,7 @@ func appBadge(s apps.Status) web.Badge {
 }
 
 // apps lists apps that are searched for, or of one status.
+// The list pages by keyset pagination: after is the code of the last app of the page before.
 func (c *Console) apps(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	at := listStateOf(r, appsPath, everything, string(apps.Active), string(apps.Suspended), string(apps.Revoked))
@@ -64,10 +68,13 @@ type appForm struct {
 	Version int
 	Code    web.Field
 
+	// The names of the fields are those of the members that the service's violations name, so that web.Mark finds them.
 	Name, RedirectURLs, Origins, Scopes, LinkMode web.Field
 	Limits                                        []*web.Field
-	Problem, Button, Keep                         string
-	Open                                          bool
+	// Problem is what is wrong and belongs to no field. Keep is the page that the form can be left for, without saving.
+	Problem, Button, Keep string
+	// Open unfolds the limits, because one of them is refused.
+	Open bool
 }
 
 // formOf is the form with settings as they stand.
@@ -99,6 +106,7 @@ func formOf(ctx context.Context, s apps.Settings) *appForm {
 	return f
 }
 
+// appScopeHints say what a scope of an app allows, by its code.
 var appScopeHints = map[string]string{"pay:read": i18n.N("see its orders"), "pay:write": i18n.N("make and cancel orders"),
 	"pay:refund": i18n.N("pay back")}
 
@@ -111,6 +119,7 @@ func (f *appForm) fields() []*web.Field {
 }
 
 // read takes over what the form was filled in with.
+// The text areas hold one address a line. An address has no white space, so strings.Fields splits them and drops empty lines.
 func (f *appForm) read(form url.Values) apps.Settings {
 	for _, field := range f.fields() {
 		field.Value = form.Get(field.Name)
@@ -139,6 +148,7 @@ func newAppForm(ctx context.Context) *appForm {
 }
 
 // newApp shows the form of a new app.
+// Its page is at _new, which cannot be the code of an app.
 func (c *Console) newApp(w http.ResponseWriter, r *http.Request) error {
 	return c.renderAppForm(w, r, 0, newAppForm(r.Context()))
 }
@@ -187,6 +197,8 @@ func (c *Console) editApp(w http.ResponseWriter, r *http.Request) error {
 }
 
 // saveApp changes an app, unless somebody else has changed the version that the form was made of.
+// This is optimistic locking: the form holds the version, and another one in the store is E_CONFLICT. A version that is no number
+// is read as -1, which no app has.
 func (c *Console) saveApp(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	code, version := r.PathValue("code"), wholeNumber(form.Get("version"))
 	f := editForm(r.Context(), apps.App{Code: code}, version)

@@ -46,6 +46,7 @@ type Console struct {
 }
 
 // New returns the pages.
+// It parses the templates in every language; one that does not parse is the error.
 func New(c Config) (*Console, error) {
 	site, err := web.New(web.Options{Service: "auth", Files: files, Keys: c.Trusted, Logger: c.Logger,
 		Funcs: template.FuncMap{"appstate": appBadge, "role": roleName}})
@@ -56,6 +57,8 @@ func New(c Config) (*Console, error) {
 }
 
 // Routes are the parts of the console that are auth's.
+// They go into the manifest before anything is opened, so they need no Console. The gateway holds visitors to the role of a route;
+// Public ones it shows to anybody.
 func Routes() []tool.Route {
 	return web.Routes("auth",
 		tool.Route{Prefix: "/login", Public: true},
@@ -72,6 +75,8 @@ func Routes() []tool.Route {
 func (c *Console) Routes() []tool.Route { return Routes() }
 
 // Mount serves the pages and their assets.
+// Each handler names whom it takes once more, although the gateway has judged already.
+// A GET shows or asks, and only a POST changes something. What cannot be taken back has a page that asks first.
 func (c *Console) Mount(mux *http.ServeMux) {
 	c.site.Mount(mux)
 	c.site.Handle(mux, "GET /login", web.Anybody, c.loginPage)

@@ -19,10 +19,12 @@ func Operations(c *Console) []hop.Operation {
 }
 
 // find returns the keys, apps and users that an administrator may mean, as their lists search for them.
+// Anybody else finds nothing, which is no refusal: the gateway asks for everybody who is signed in.
 func (c *Console) find(ctx context.Context, u web.User, text string) (found web.FindResponse, err error) {
 	if !u.Is(admin) {
 		return found, nil
 	}
+	// One more than is shown tells FindResponse.Add that there is more of this kind.
 	keys, _, err := c.Service.List(ctx, auth.KeyFilter{Search: text, Limit: mostFound + 1})
 	if err != nil {
 		return found, err

@@ -22,6 +22,8 @@ type invitationPage struct {
 }
 
 // invitation is where an invitation's link leads.
+// The first visit has the secret in ?t=, puts it into the cookie and leads on to the same page without it, so that neither the
+// address bar nor a Referer shows the secret. Looking uses nothing up: a program that opens links in mails does no harm.
 func (c *Console) invitation(w http.ResponseWriter, r *http.Request) error {
 	if secret := r.URL.Query().Get("t"); secret != "" {
 		if len(secret) > maxSearch {
@@ -34,6 +36,7 @@ func (c *Console) invitation(w http.ResponseWriter, r *http.Request) error {
 }
 
 // renderAcceptance shows the form with a problem of the password, if any.
+// E_NOT_FOUND for an invitation that is unknown, used or too old: all are one answer.
 func (c *Console) renderAcceptance(w http.ResponseWriter, r *http.Request, status int, problem string) error {
 	u, err := c.People.Invited(r.Context(), web.ReadCookie(r, invitationCookie))
 	if err != nil {
@@ -51,6 +54,7 @@ func (c *Console) renderAcceptance(w http.ResponseWriter, r *http.Request, statu
 }
 
 // accept sets the password and signs the user in.
+// A password that is refused leaves the invitation as it is, and the form is shown again.
 func (c *Console) accept(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	in, err := c.People.Accept(r.Context(), web.ReadCookie(r, invitationCookie), form.Get("password"), browser(r))
 	if problem := web.Problems(err)["password"]; problem != "" {

@@ -14,8 +14,10 @@ import (
 	"hub.internal/services/auth"
 )
 
+// keysPath is the list of API keys; the pages of a key lie below it, at its id.
 const keysPath = "/admin/keys"
 
+// keysCrumb leads from the page of a key back to the list.
 func keysCrumb(ctx context.Context) web.Link {
 	return web.Link{Text: i18n.T(ctx, "API keys"), Href: keysPath}
 }
@@ -44,12 +46,14 @@ func (k keyRow) Badge() web.Badge {
 }
 
 // Hint tells keys apart without telling them.
+// It is the first 8 and the last 4 characters, such as crm_AbCd…wXyZ; a whole key is 46 long.
 func (k keyRow) Hint() string { return k.Head + "…" + k.Tail }
 
 // row is a key as it is at this moment.
 func (c *Console) row(k auth.Key) keyRow { return keyRow{k, k.Status(c.Now())} }
 
 // keys lists keys that are searched for, the active ones first to be seen.
+// The list pages by keyset pagination: after is the id of the last key of the page before.
 func (c *Console) keys(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	at := listStateOf(r, keysPath, string(auth.Active), string(auth.Expired), string(auth.Revoked), everything)
@@ -75,7 +79,9 @@ func (c *Console) keys(w http.ResponseWriter, r *http.Request) error {
 
 // keyForm is what a new key is asked to be.
 type keyForm struct {
-	ID                             string
+	// ID is the id that the key will have, drawn when the form was shown (see newKey).
+	ID string
+	// Expires is in days; 0 is a key that never expires.
 	Name, Service, Expires, Scopes web.Field
 	Limits                         []*web.Field
 	Problem                        string
@@ -111,6 +117,7 @@ func scopesField(ctx context.Context, chosen []string) web.Field {
 	return f
 }
 
+// scopeHints say what a scope of a key allows, by its code.
 var scopeHints = map[string]string{
 	"explore": i18n.N("look at the schema"), "sql": i18n.N("run SQL that reads"),
 	"query": i18n.N("search brands, campaigns and contacts; list segments and drafts"), "author": i18n.N("make segments and drafts"),
@@ -159,6 +166,7 @@ func (c *Console) issueKey(w http.ResponseWriter, r *http.Request, form url.Valu
 		f.Open = anyProblem(f.Limits)
 		return c.renderKeyForm(w, r, http.StatusUnprocessableEntity, f)
 	}
+	// The id is taken: the form was sent twice, or loaded again. The key was shown then, and cannot be shown once more.
 	if fault.Is(err, fault.Conflict) {
 		return redirect(w, r, keysPath, "", err)
 	}
@@ -178,6 +186,8 @@ func keyOnce(ctx context.Context, s auth.Secret) web.Once {
 }
 
 // renderIssued shows a page with a secret. It cannot be loaded again.
+// The answer to the POST itself holds the secret: no URL has it, and no-store keeps it out of the browser's cache. Loading it again
+// sends the form again, which is refused or makes another secret.
 func (c *Console) renderIssued(w http.ResponseWriter, r *http.Request, title, lead string, p issuedPage, crumbs ...web.Link) error {
 	return c.site.Render(w, r, "issued", web.Page{Title: title, Lead: lead, Crumbs: crumbs, Data: p})
 }
@@ -221,6 +231,7 @@ func overlap(form url.Values) time.Duration {
 }
 
 // rescopeKey gives a key other scopes.
+// Gateways are told by a notice; one that misses it asks again within 2 s.
 func (c *Console) rescopeKey(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	id := r.PathValue("id")
 	_, err := c.Service.Rescope(r.Context(), id, form["scopes"])
@@ -231,6 +242,7 @@ func (c *Console) rescopeKey(w http.ResponseWriter, r *http.Request, form url.Va
 }
 
 // rotateKey issues the successor of a key and shows it, this once.
+// E_CONFLICT, for a key that has a successor or is not active, is told on the key's page.
 func (c *Console) rotateKey(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	id := r.PathValue("id")
 	ctx := r.Context()

@@ -13,6 +13,8 @@ import (
 )
 
 // limitFields ask for rate limits; what the form does not say is as it stands.
+// Keys and apps have the same limits, one for each external user and one for all together, so they share these fields.
+// The service bounds the numbers (E_VALIDATION).
 func limitFields(ctx context.Context, form url.Values, now auth.Limits) []*web.Field {
 	field := func(name, label string, value int) *web.Field {
 		return &web.Field{Name: name, Label: label, Type: "number", Required: true, Value: cmp.Or(form.Get(name), strconv.Itoa(value))}
@@ -32,6 +34,7 @@ func limitsOf(fields []*web.Field) auth.Limits {
 }
 
 // wholeNumber reads a whole number. What is none is refused as one that is too small.
+// So the service's bounds tell all that is wrong, and no second message is needed.
 func wholeNumber(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 )
 
 const (
+	// admin is the role that the pages of keys, apps and users want.
 	admin = auth.Admin
 	// maxSearch bounds what is searched for, in bytes.
 	maxSearch = 200
@@ -38,9 +39,11 @@ func listStateOf(r *http.Request, path string, choices ...string) listState {
 }
 
 // queryText is a text of an address as it may be searched for and kept.
+// Storable replaces what PostgreSQL does not store (NUL, broken UTF-8); an address can hold both.
 func queryText(s string) string { return text.HeadBytes(text.Storable(s), maxSearch) }
 
 // String is the address of the page, without what is empty.
+// Encode sorts by name, so one state has one address.
 func (p listState) String() string {
 	v := url.Values{}
 	for name, text := range map[string]string{"q": p.search, "show": p.show, "after": p.after} {
@@ -52,6 +55,7 @@ func (p listState) String() string {
 }
 
 // finder stands above the list. choices are values and texts.
+// A choice keeps the search term and drops the keyset position, which is one in another list.
 func (p listState) finder(label, which string, add web.Link, choices ...[2]string) web.Finder {
 	f := web.Finder{Action: p.path, Label: label, Value: p.search, Hidden: map[string]string{"show": p.show},
 		Clear: listState{path: p.path, show: p.show}.String(), Which: which, Add: add}
@@ -64,6 +68,7 @@ func (p listState) finder(label, which string, add web.Link, choices ...[2]strin
 }
 
 // pager leads on to what comes after next, and back to the first page.
+// Keyset pagination knows no page before, only the first one.
 func (p listState) pager(ctx context.Context, label, next string) web.Pager {
 	pager := web.Pager{Label: label, Key: "n"}
 	if p.after != "" {
@@ -82,6 +87,8 @@ func listKeys(ctx context.Context, one string) []web.Key {
 }
 
 // redirect leads to a page and tells there what came of what was asked for.
+// E_CONFLICT and E_VALIDATION are told on that page, because the person can do something about them there. Any other error has a
+// page of its own, with its status.
 func redirect(w http.ResponseWriter, r *http.Request, path, done string, err error) error {
 	switch {
 	case err == nil:
@@ -95,6 +102,7 @@ func redirect(w http.ResponseWriter, r *http.Request, path, done string, err err
 }
 
 // refusalText is a refusal in words.
+// It names the field where there is one: the page that shows the text has no form to mark.
 func refusalText(err error) string {
 	for field, problem := range web.Problems(err) {
 		if field != "" {

@@ -22,6 +22,7 @@ import (
 const start = "/"
 
 // next is where the log-in goes on to: a page of this console, but not one of signing in or out.
+// Anything else, such as https://evil.example or //evil.example, is start: a log-in must not be an open redirect.
 func next(address string) string {
 	path := web.LocalPath(address, start)
 	bare, _, _ := strings.Cut(path, "?")
@@ -34,9 +35,11 @@ func next(address string) string {
 // loginForm is the form of the log-in.
 type loginForm struct {
 	Email, Password web.Field
-	Next            string
-	Problem         string
-	OIDC            bool
+	// Next is where to go on to, as a hidden field of the form.
+	Next    string
+	Problem string
+	// OIDC shows the button of the log-in provider, where one is configured.
+	OIDC bool
 }
 
 // renderLogin shows the form with what went wrong.
@@ -45,6 +48,7 @@ func (c *Console) renderLogin(w http.ResponseWriter, r *http.Request, status int
 		Next: next, Problem: problem, OIDC: c.SingleSignOn != nil,
 		Email: web.Field{
 			Name: "email", Label: i18n.T(r.Context(), "E-mail"), Type: "email", Value: email, Autocomplete: "username", Required: true,
+			// The first field that is still empty has the focus.
 			Autofocus: email == "", MaxLength: auth.MaxEmail,
 		},
 		Password: web.Field{
@@ -71,6 +75,7 @@ func (c *Console) loginPage(w http.ResponseWriter, r *http.Request) error {
 }
 
 // login signs a user in by password. A wrong password and an unknown address look alike.
+// Both are E_AUTH_INVALID, and status 401. E_RATE_LIMIT is status 429 with Retry-After; the form keeps the address that was typed.
 func (c *Console) login(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	email, to := strings.TrimSpace(form.Get("email")), next(form.Get("next"))
 	in, err := c.People.SignIn(r.Context(), email, form.Get("password"), browser(r))
@@ -89,6 +94,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request, form url.Values)
 }
 
 // setSession leaves with the browser what it has got: a session, and what makes it known to be its user's for longer than that.
+// The session's cookie has no Max-Age: it ends with the browser, or earlier with the session itself.
 func setSession(w http.ResponseWriter, r *http.Request, in auth.SignedIn) {
 	http.SetCookie(w, web.Cookie(r, web.SessionCookie, in.Secret.Reveal(), 0))
 	http.SetCookie(w, web.Cookie(r, web.BrowserCookie, in.Known.Reveal(), int(auth.KnownFor.Seconds())))
@@ -104,6 +110,7 @@ func languageCookie(r *http.Request, code string) *http.Cookie {
 
 // language takes the choice of a language, keeps it with who is signed in, so that it follows them to other browsers, and goes back to the
 // page on which it was made.
+// An unknown language is E_VALIDATION. Signing in is not needed: the footer of the log-in page has the choice, too.
 func (c *Console) language(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	to := form.Get("to")
 	if !slices.ContainsFunc(i18n.Languages, func(l i18n.Language) bool { return l.Code() == to }) {
@@ -118,10 +125,12 @@ func (c *Console) language(w http.ResponseWriter, r *http.Request, form url.Valu
 	return web.Go(w, r, web.LocalPath(form.Get("next"), start))
 }
 
+// flowCookie holds the auth.Flow of a log-in through the provider; flowLifetime is in seconds.
 const flowCookie, flowLifetime = "signin", 600
 
 // begin sends the browser to the provider (OIDC authorization code flow with PKCE). What has to be known afterwards is in a
 // cookie.
+// The verifier of PKCE (RFC 7636) is in it as well, so an authorization code that was stolen on the way back opens nothing.
 func (c *Console) begin(w http.ResponseWriter, r *http.Request) error {
 	if c.SingleSignOn == nil {
 		return fault.New(fault.NotFound, "Single sign-on is not set up.")
@@ -154,6 +163,7 @@ func (c *Console) finish(w http.ResponseWriter, r *http.Request) error {
 	if subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(f.State)) != 1 {
 		return staleFlow()
 	}
+	// From here on Hub asks the provider. Anybody can make it do so, hence the throttle.
 	worked, err := c.People.Ask(r.Context(), browser(r))
 	if fault.Is(err, fault.RateLimit) {
 		return c.throttledLogin(w, r, f.Next, "", fault.From(err))
@@ -174,6 +184,7 @@ func (c *Console) finish(w http.ResponseWriter, r *http.Request) error {
 			return web.Go(w, r, f.Next)
 		}
 	}
+	// A refusal of the provider or of People is shown above the form; a provider that does not answer is an error page.
 	if refusal := fault.From(err); refusal.Status() < 500 {
 		c.Logger.InfoContext(r.Context(), "log-in through the provider refused", "error", err)
 		return c.renderLogin(w, r, http.StatusUnauthorized, f.Next, "", refusal.Message)
@@ -182,6 +193,7 @@ func (c *Console) finish(w http.ResponseWriter, r *http.Request) error {
 }
 
 // flowOf reads the cookie of begin.
+// The browser can write what it likes into it, so next judges the address once more.
 func flowOf(r *http.Request) (auth.Flow, error) {
 	var f auth.Flow
 	b, err := base64.RawURLEncoding.DecodeString(web.ReadCookie(r, flowCookie))

@@ -16,6 +16,7 @@ import (
 
 var _ apps.Store = (*Store)(nil)
 
+// appColumns are what is read of an app; each has the name of the field of appRow that it is read into.
 const appColumns = `a.service_code AS code, a.name, a.status, a.reason, a.redirect_urls, a.origins, a.scopes, a.link_mode,
 	a.user_per_minute, a.user_burst, a.service_per_minute, a.service_burst, a.version, a.created_by, a.created_at, a.updated_at`
 
@@ -23,6 +24,7 @@ const appColumns = `a.service_code AS code, a.name, a.status, a.reason, a.redire
 type appRow struct {
 	apps.App
 	apps.Limits
+	// HasSecret is read by listApps alone, Links by App alone. RowToStructByNameLax leaves zero what a query does not have.
 	HasSecret bool
 	Links     int
 }
@@ -34,6 +36,7 @@ func (r appRow) app() apps.App {
 }
 
 // AddApp commits a new app together with its audit entry.
+// E_CONFLICT when the code is taken, by a revoked app as well: a row is never deleted.
 func (s *Store) AddApp(ctx context.Context, a apps.App, e audit.Entry) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO auth.connected_apps (service_code, name, status, redirect_urls, origins, scopes, link_mode,
@@ -53,6 +56,8 @@ func (s *Store) AddApp(ctx context.Context, a apps.App, e audit.Entry) error {
 }
 
 // App returns an app with what belongs to it.
+// The three reads see one snapshot (REPEATABLE READ), so the secrets and the state of the app fit each other. The count walks along
+// identity_links_app, which has active links alone.
 func (s *Store) App(ctx context.Context, code string) (out apps.Inspected, err error) {
 	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		row, err := appOf(ctx, tx, code, `, (SELECT count(*) FROM auth.identity_links l
@@ -90,6 +95,8 @@ var secretTables = map[apps.Kind]string{apps.Signing: "auth.app_secrets", apps.W
 const secretColumns = `s.id, s.service_code AS code, s.created_by, s.created_at, s.expires_at, s.revoked_at`
 
 // heldBy are the secrets of an app that were not destroyed, newest first.
+// The ids hold a ULID, which sorts by time, so their order is that of issuing. The indexes are app_secrets_held and
+// app_webhook_secrets_held.
 func heldBy(ctx context.Context, q postgres.Querier, code string) (h apps.Held, err error) {
 	for kind, list := range map[apps.Kind]*[]apps.Secret{apps.Signing: &h.Signing, apps.Webhook: &h.Webhook} {
 		*list, err = postgres.All(ctx, q, pgx.RowToStructByName[apps.Secret], `SELECT `+secretColumns+` FROM `+secretTables[kind]+` s
@@ -104,12 +111,14 @@ func heldBy(ctx context.Context, q postgres.Querier, code string) (h apps.Held, 
 // keyringRow is an app with one of its secrets, if it has any.
 type keyringRow struct {
 	appRow
+	// SecretID is nil for an app without a good secret: the join is an outer one, so that such an app is told from none.
 	SecretID  *string
 	Sealed    []byte
 	ExpiresAt *time.Time
 }
 
 // keyring is the query of an app with its secrets of a kind that are good at a moment, the current one first.
+// The current secret has no end yet, so it sorts before the one that it overlaps.
 func keyring(kind apps.Kind) string {
 	return `SELECT ` + appColumns + `, s.id AS secret_id, s.sealed, s.expires_at FROM auth.connected_apps a
 		LEFT JOIN ` + secretTables[kind] + ` s ON s.service_code = a.service_code AND s.revoked_at IS NULL
@@ -126,6 +135,7 @@ func (s *Store) NewestSealed(ctx context.Context, kind apps.Kind, at time.Time, 
 }
 
 // Keyring returns an app and its at most two secrets of the kind that are good at a moment.
+// It is one round trip for each token that is verified. The code is what a token claims, so it may be any text; E_NOT_FOUND for no app.
 func (s *Store) Keyring(ctx context.Context, code string, kind apps.Kind, at time.Time) (apps.App, []apps.SealedSecret, error) {
 	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[keyringRow], keyring(kind), text.Storable(code), at)
 	if err != nil {
@@ -145,6 +155,8 @@ func (s *Store) Keyring(ctx context.Context, code string, kind apps.Kind, at tim
 }
 
 // listApps walks along the primary key, or that of a state, and looks for the secrets of what it has found.
+// The inner SELECT is cut off by LIMIT first, so EXISTS is asked for the rows of one page only. A search is a part of a text, which
+// no index helps with: it reads on until the page is full.
 func listApps(f apps.Filter) (string, []any) {
 	var s statement
 	s.add(`SELECT `+appColumns+`, EXISTS (SELECT FROM auth.app_secrets s WHERE s.service_code = a.service_code AND s.revoked_at IS NULL
@@ -178,6 +190,7 @@ func (s *Store) Apps(ctx context.Context, f apps.Filter) ([]apps.Listed, error) 
 }
 
 // ChangeApp locks an app, lets decide judge it and its secrets, and commits what it decides.
+// The row lock makes changes of one app follow each other. An error of decide rolls back, and nothing is recorded.
 func (s *Store) ChangeApp(ctx context.Context, code string, decide func(apps.App, apps.Held) (apps.Change, error)) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		row, err := appOf(ctx, tx, code, ``, `FOR UPDATE`)
@@ -208,6 +221,7 @@ func (s *Store) ChangeApp(ctx context.Context, code string, decide func(apps.App
 }
 
 // endSecrets ends those of a change, and the links, and adds its secrets.
+// The seal of a secret that is revoked is deleted; one that expires later keeps it until then.
 func endSecrets(ctx context.Context, tx pgx.Tx, c apps.Change) error {
 	for kind, ended := range map[apps.Kind][]apps.Secret{apps.Signing: c.Ended, apps.Webhook: c.EndedWebhooks} {
 		for _, e := range ended {
@@ -218,6 +232,7 @@ func endSecrets(ctx context.Context, tx pgx.Tx, c apps.Change) error {
 			}
 		}
 	}
+	// An app that is revoked has no links, those that wait for a confirmation included.
 	if c.Unlink {
 		_, err := tx.Exec(ctx, `UPDATE auth.identity_links SET status = 'REVOKED', revoked_at = $2
 			WHERE service_code = $1 AND status <> 'REVOKED'`, c.App.Code, c.App.UpdatedAt)

@@ -16,6 +16,7 @@ import (
 
 var _ links.Store = (*Store)(nil)
 
+// linkColumns are what is read of a link; each has the name of the field of links.Link that it is read into.
 const linkColumns = `l.id, l.service_code AS service, l.external_user_id AS external_user, l.hub_user_id AS hub_user, l.status, l.scopes,
 	l.consent_version AS version, l.linked_at, l.revoked_at`
 
@@ -35,10 +36,13 @@ func linkApp(ctx context.Context, q postgres.Querier, code, lock string) (links.
 	return a, err
 }
 
+// linkOf reads the link of a pair by the unique index identity_links_pair, which has those that are not revoked. Each call of an app
+// for a user runs it.
 const linkOf = `SELECT ` + linkColumns + ` FROM auth.identity_links l WHERE l.service_code = $1 AND l.external_user_id = $2
 	AND l.status <> 'REVOKED' AND EXISTS (SELECT FROM auth.users u WHERE u.id = l.hub_user_id AND u.disabled_at IS NULL)`
 
 // LinkOf returns the link of a pair that is not revoked, in one read; none of a user who is disabled.
+// A link that is pending is returned: the caller looks at its status.
 func (s *Store) LinkOf(ctx context.Context, service, externalUser string) (links.Link, bool, error) {
 	l, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[links.Link], linkOf, service, externalUser)
 	if errors.Is(err, pgx.ErrNoRows) || isNotText(err) {
@@ -69,6 +73,7 @@ func (s *Store) changeLink(ctx context.Context, a links.Attempt, decide func(lin
 		if st.App, err = linkApp(ctx, tx, a.Service, `FOR SHARE`); err != nil {
 			return err
 		}
+		// A second transaction with the same nonce waits for the first one here, and inserts nothing once that has committed.
 		if a.Nonce != nil {
 			tag, err := tx.Exec(ctx, `INSERT INTO auth.connect_nonces (nonce, expires_at) VALUES ($1, $2) ON CONFLICT DO NOTHING`, a.Nonce, a.Until)
 			if err != nil {
@@ -79,6 +84,7 @@ func (s *Store) changeLink(ctx context.Context, a links.Attempt, decide func(lin
 		l, err := postgres.One(ctx, tx, pgx.RowToStructByName[links.Link], `SELECT `+linkColumns+` FROM auth.identity_links l
 			WHERE l.service_code = $1 AND l.external_user_id = $2 AND l.status <> 'REVOKED' FOR UPDATE`, a.Service, a.ExternalUser)
 		switch {
+		// A pair without a link; st.Link stays nil.
 		case errors.Is(err, pgx.ErrNoRows):
 		case err != nil:
 			return err
@@ -94,6 +100,7 @@ func (s *Store) changeLink(ctx context.Context, a links.Attempt, decide func(lin
 }
 
 // commitLinkChange does what a decision says.
+// Whatever the change is about is locked. The link comes before its consent, and that before the grant: foreign keys point back.
 func commitLinkChange(ctx context.Context, tx pgx.Tx, decide func() (links.Change, error)) error {
 	c, err := decide()
 	if err != nil {
@@ -140,6 +147,7 @@ func saveLink(ctx context.Context, tx pgx.Tx, l links.Link) error {
 }
 
 // grantRow is a grant with its consent and the app.
+// At is when the user consented, ExpiresAt when the grant ends.
 type grantRow struct {
 	Link          string
 	Version       int
@@ -150,6 +158,7 @@ type grantRow struct {
 
 // RedeemGrant takes a grant away, lets decide judge, and commits what it decides. The app's lock comes before the link's,
 // as everywhere.
+// E_NOT_FOUND for a code that is unknown or used. One that is too old is for decide to judge.
 func (s *Store) RedeemGrant(ctx context.Context, h links.Hash, decide func(links.Redeemed) (links.Change, error)) error {
 	return s.atomically(ctx, func(tx pgx.Tx) (err error) {
 		gone := fault.New(fault.NotFound, "There is no such code.")
@@ -192,6 +201,7 @@ func lockLink(ctx context.Context, tx pgx.Tx, id string) (links.Link, error) {
 }
 
 // EndLink locks a link, lets decide judge it, and commits what it decides.
+// E_NOT_FOUND for an id that no link has.
 func (s *Store) EndLink(ctx context.Context, id string, decide func(links.Link) (links.Change, error)) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		l, err := lockLink(ctx, tx, id)
@@ -203,6 +213,8 @@ func (s *Store) EndLink(ctx context.Context, id string, decide func(links.Link) 
 }
 
 // listLinks walks down the primary key, or that of an app or a user, and looks for what belongs to the links it has found.
+// This is keyset pagination over ids, which hold a ULID: newest first. The indexes are identity_links_app and identity_links_user;
+// the joins come after LIMIT, so they touch the rows of one page.
 func listLinks(f links.Filter) (string, []any) {
 	var s statement
 	s.add(`SELECT ` + linkColumns + `, a.name AS app_name, a.status AS app_status, u.email, c.consented_at AS consent_at
@@ -230,12 +242,14 @@ func (s *Store) ListLinks(ctx context.Context, f links.Filter) ([]links.Listed, 
 }
 
 // UserID returns the id of the user with an address.
+// E_NOT_FOUND without one.
 func (s *Store) UserID(ctx context.Context, email string) (string, error) {
 	u, err := userByEmail(ctx, s.pool, email, ``)
 	return u.ID, explain(err)
 }
 
 // ReapLinks revokes the links that were pending before a moment, and deletes what means nothing any more.
+// Every replica runs it; a second one finds no rows, so a link is revoked and recorded once.
 func (s *Store) ReapLinks(ctx context.Context, pending, used, now time.Time, entry func(ids []string) audit.Entry) error {
 	for sql, at := range map[string]time.Time{
 		`DELETE FROM auth.connect_nonces WHERE expires_at < $1`:  used,

@@ -14,6 +14,7 @@ import (
 )
 
 // statement is SQL that grows with its arguments.
+// It takes values as arguments only, so nothing that a person typed becomes SQL.
 type statement struct {
 	sql  strings.Builder
 	args []any
@@ -25,6 +26,7 @@ func (s *statement) and(condition string, args ...any) {
 }
 
 // add appends SQL; each ? becomes the number of the next argument.
+// An example: add("a = ? AND b = ?", x, y) after one argument appends "a = $2 AND b = $3".
 func (s *statement) add(sql string, args ...any) {
 	for _, v := range args {
 		s.args = append(s.args, v)
@@ -34,6 +36,8 @@ func (s *statement) add(sql string, args ...any) {
 }
 
 // listKeys walks down the primary key: what a search or a state leaves out is passed over.
+// It begins below the id of the page before (keyset pagination), so the tenth page costs what the first does, as OFFSET would not.
+// Revoked keys, which are few, have the partial index api_keys_revoked. A search for a part of a text may read all keys.
 func listKeys(f auth.KeyFilter) (string, []any) {
 	var s statement
 	s.add(`SELECT ` + columns + ` FROM auth.api_keys WHERE true`)
@@ -57,6 +61,7 @@ func listKeys(f auth.KeyFilter) (string, []any) {
 }
 
 // List returns the keys of a filter, newest first.
+// Looking at keys is recorded too, in the same transaction: no list is answered that the audit log lacks.
 func (s *Store) List(ctx context.Context, f auth.KeyFilter, e audit.Entry) (page []auth.Key, err error) {
 	sql, args := listKeys(f)
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
@@ -75,6 +80,8 @@ func (s *Store) List(ctx context.Context, f auth.KeyFilter, e audit.Entry) (page
 }
 
 // listUsers walks along the index of addresses.
+// An address is unique in any case, so it is keyset enough. The rare states, and administrators, have partial indexes in the same order
+// (users_pending, users_disabled, users_administrators), and a condition here has to read as the index has it to use one.
 func listUsers(f auth.UserFilter) (string, []any) {
 	var s statement
 	s.add(`SELECT ` + userColumns + ` FROM auth.users u WHERE true`)

@@ -38,11 +38,13 @@ type Store struct {
 var _ auth.Store = (*Store)(nil)
 
 // New returns the store behind a pool of role hub_auth. It touches no database.
+// Readiness reads a table of each part: one that is missing, or that the role may not read, tells of migrations that did not run.
 func New(pool *postgres.Pool) *Store {
 	const tables = `SELECT FROM auth.api_keys, auth.invitations, auth.app_secrets, auth.jwt_replay, auth.connect_grants LIMIT 0`
 	return &Store{postgres.NewReadiness(pool, service, tables), pool}
 }
 
+// columns are what is read of a key; each has the name of the field of keyRow that it is read into.
 const columns = `id, name, service, hash, pepper_id, head, tail, scopes, user_per_minute, user_burst, service_per_minute, service_burst,
 	created_by, created_at, expires_at, revoked_at, revoke_reason, coalesce(rotated_from, '') AS rotated_from,
 	coalesce(rotated_to, '') AS rotated_to, last_used_at`
@@ -68,6 +70,7 @@ func (r keyRow) hashed() auth.HashedKey {
 }
 
 // keyByID reads the only row of a query; id names it in the refusal.
+// E_NOT_FOUND without one.
 func keyByID(ctx context.Context, q postgres.Querier, id, sql string) (auth.Key, error) {
 	row, err := postgres.One(ctx, q, pgx.RowToStructByNameLax[keyRow], sql, id)
 	if errors.Is(err, pgx.ErrNoRows) || isNotText(err) {
@@ -77,6 +80,7 @@ func keyByID(ctx context.Context, q postgres.Querier, id, sql string) (auth.Key,
 }
 
 // Add commits a new key together with its audit entry.
+// E_CONFLICT when the id is taken: the form that issues a key holds its id, so sending it twice makes one key (an idempotency key).
 func (s *Store) Add(ctx context.Context, k auth.HashedKey, e audit.Entry) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		err := insertKey(ctx, tx, k)
@@ -101,6 +105,7 @@ func insertKey(ctx context.Context, tx pgx.Tx, k auth.HashedKey) error {
 	return err
 }
 
+// find is one read by the unique index api_keys_hash. There is a hash for each pepper, two while one is being replaced.
 const find = `SELECT ` + columns + ` FROM auth.api_keys WHERE hash = ANY ($1::bytea[])`
 
 // Find returns the key that has one of the hashes.
@@ -117,6 +122,7 @@ func (s *Store) Find(ctx context.Context, hashes []auth.Hash) (auth.HashedKey, b
 }
 
 // Get returns a key.
+// That somebody looked at it is recorded in the same transaction. E_NOT_FOUND for an id that no key has.
 func (s *Store) Get(ctx context.Context, id string, e audit.Entry) (k auth.Key, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		if k, err = keyByID(ctx, tx, id, `SELECT `+columns+` FROM auth.api_keys WHERE id = $1`); err != nil {
@@ -128,6 +134,7 @@ func (s *Store) Get(ctx context.Context, id string, e audit.Entry) (k auth.Key, 
 }
 
 // Chain returns the ids of the rotations that a key is part of, oldest first.
+// Each key has one predecessor and one successor at most, which unique constraints hold, so the walk has no branches.
 func (s *Store) Chain(ctx context.Context, id string) ([]string, error) {
 	chain, err := postgres.All(ctx, s.pool, pgx.RowTo[string], `WITH RECURSIVE
 		older AS (SELECT id, rotated_from, 0 AS step FROM auth.api_keys WHERE id = $1
@@ -139,6 +146,7 @@ func (s *Store) Chain(ctx context.Context, id string) ([]string, error) {
 }
 
 // Names returns the names of those of the keys that there are, by id.
+// An id that names no key is absent, and keys that are not active have their name, too.
 func (s *Store) Names(ctx context.Context, ids []string) (map[string]string, error) {
 	// No id has a NUL, and the store takes none.
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return strings.ContainsRune(id, 0) })
@@ -156,6 +164,7 @@ func (s *Store) Names(ctx context.Context, ids []string) (map[string]string, err
 }
 
 // Change locks a key, lets decide judge it, and commits what it decides.
+// The row lock makes changes of one key follow each other, so a key is rotated once. An error of decide rolls back.
 func (s *Store) Change(ctx context.Context, id string, decide func(auth.Key) (auth.Change, error)) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		k, err := keyByID(ctx, tx, id, `SELECT `+columns+` FROM auth.api_keys WHERE id = $1 FOR UPDATE`)
@@ -190,6 +199,7 @@ func (s *Store) Touch(ctx context.Context, id string, at time.Time, every time.D
 }
 
 // KeysUnderOtherPeppers counts the active keys that were hashed under other peppers, and all that are active.
+// The proof of the pepper asks it when the service starts; it reads the whole table.
 func (s *Store) KeysUnderOtherPeppers(ctx context.Context, peppers []string, now time.Time) (n, active int, err error) {
 	err = s.pool.QueryRow(ctx, `SELECT count(*) FILTER (WHERE pepper_id <> ALL ($1::text[])), count(*) FROM auth.api_keys
 		WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $2)`, peppers, now).Scan(&n, &active)

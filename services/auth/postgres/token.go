@@ -14,6 +14,8 @@ import (
 )
 
 // useToken uses up a token of an app that is active, and reads the app.
+// The primary key of jwt_replay settles which of several uses of one token is the first; a token of an app that is not active is
+// not noted. The SELECT sees the app as it was before, which the INSERT does not touch.
 const useToken = `WITH used AS (INSERT INTO auth.jwt_replay (service_code, jti_hash, exp)
 		SELECT service_code, $2::bytea, $3::timestamptz FROM auth.connected_apps WHERE service_code = $1 AND status = 'ACTIVE'
 		ON CONFLICT DO NOTHING RETURNING 1)
@@ -48,8 +50,10 @@ func (s *Store) Use(ctx context.Context, code string, id [sha256.Size]byte, exp 
 }
 
 // sweepStep is how many rows a statement of Sweep deletes.
+// A short statement holds its locks and its snapshot for a short time.
 const sweepStep = 10_000
 
+// deleteExpiredTokens picks rows by jwt_replay_exp: DELETE itself knows no LIMIT.
 const deleteExpiredTokens = `DELETE FROM auth.jwt_replay WHERE ctid = ANY (ARRAY(SELECT ctid FROM auth.jwt_replay WHERE exp < $1 LIMIT $2))`
 
 // Sweep forgets the tokens that expired before a moment.

@@ -16,11 +16,13 @@ import (
 
 var _ auth.UserStore = (*Store)(nil)
 
+// userColumns are what is read of a user. An invitation is one a user at most, so the subquery has one row.
 const userColumns = `u.id, u.email, u.name, u.roles, u.password_hash,
 	u.created_by, u.created_at, u.disabled_at, u.last_login_at AS last_login, u.language,
 	(SELECT i.expires_at FROM auth.invitations i WHERE i.user_id = u.id) AS invited_until`
 
 // AddUser commits a new user, with an invitation unless that is nil.
+// E_CONFLICT when the address is taken in any case, which the unique index users_email holds.
 func (s *Store) AddUser(ctx context.Context, u auth.User, i *auth.StoredInvitation, e audit.Entry) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `INSERT INTO auth.users (id, email, name, roles, password_hash, created_by, created_at)
@@ -67,6 +69,7 @@ func (s *Store) UserByEmail(ctx context.Context, email string) (auth.User, bool,
 }
 
 // userByEmail reads a user by the address in any case, and takes a lock where one is named; E_NOT_FOUND.
+// The expression is that of the index users_email; COLLATE "C" makes lower() agree with it.
 func userByEmail(ctx context.Context, q postgres.Querier, email, lock string) (auth.User, error) {
 	u, err := postgres.One(ctx, q, pgx.RowToStructByName[auth.User],
 		`SELECT `+userColumns+` FROM auth.users u WHERE lower(u.email) = lower(btrim($1) COLLATE "C") `+lock, email)
@@ -77,12 +80,14 @@ func userByEmail(ctx context.Context, q postgres.Querier, email, lock string) (a
 }
 
 // isNotText tells that a parameter is not UTF-8, so no id and no address.
+// SQLSTATE 22021 is character_not_in_repertoire; a NUL in a text is that, too.
 func isNotText(err error) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && pg.Code == "22021"
 }
 
 // ChangeUser locks a user, lets decide judge it, and commits what it decides.
+// E_NOT_FOUND for an address that nobody has; an error of decide rolls back.
 func (s *Store) ChangeUser(ctx context.Context, email string, decide func(auth.User) (auth.UserChange, error)) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		u, err := userByEmail(ctx, tx, email, "FOR UPDATE OF u")
@@ -109,6 +114,7 @@ func commitUserChange(ctx context.Context, tx pgx.Tx, locked auth.User, decide f
 		u.ID, u.Name, u.Roles, u.PasswordHash, u.DisabledAt); err != nil {
 		return err
 	}
+	// A way in that was given before the change, be it a session, a known browser or an invitation, is none after it.
 	if c.EndSessions {
 		if _, err := tx.Exec(ctx, `UPDATE auth.sessions SET revoked_at = $2 WHERE user_id = $1 AND revoked_at IS NULL`,
 			u.ID, c.Audit.At); err != nil {
@@ -148,6 +154,7 @@ func otherAdmin(ctx context.Context, tx pgx.Tx, u auth.User) error {
 	return err
 }
 
+// invited finds the user of an invitation that holds, by the unique index invitations_hash.
 const invited = `FROM auth.invitations i JOIN auth.users u ON u.id = i.user_id WHERE i.hash = $1 AND i.expires_at > $2`
 
 // Invited returns the user whom an invitation that holds is for.
@@ -160,6 +167,7 @@ func (s *Store) Invited(ctx context.Context, h auth.Hash, now time.Time) (auth.U
 }
 
 // Accept is ChangeUser for who holds an invitation.
+// Of two who use one invitation at the same time the second one gets E_NOT_FOUND.
 func (s *Store) Accept(ctx context.Context, h auth.Hash, now time.Time, decide func(auth.User) (auth.UserChange, error)) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		// Another one who was faster has used it up by the time that the user's lock is had.

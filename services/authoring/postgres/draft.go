@@ -16,6 +16,8 @@ import (
 )
 
 // AddDraft stores a draft once for the key; its targets go by COPY.
+// An address is stored with its hash (repeat.Address), by which Earlier finds it. A replay gets the stored answer, and nothing is
+// written twice.
 func (s *Store) AddDraft(ctx context.Context, key write.Key, d authoring.Draft, targets authoring.DraftTargets,
 	record authoring.Record) (tool.Result, error) {
 	return s.once(ctx, key, record, func(ctx context.Context, tx pgx.Tx) (id authoring.ID, err error) {
@@ -44,10 +46,12 @@ const (
 	d.progress_version, d.pending, d.approved, d.rejected, d.sent, d.failed, d.suppressed, d.unknown, d.rejections`
 	// A draft is listed with the name and kind of its segment, which never change.
 	fromDrafts = ` FROM authoring.drafts d JOIN authoring.segments s ON s.id = d.segment_id`
-	oneDraft   = `SELECT d.subject_template, d.body_template, ` + draftColumns + fromDrafts + ` WHERE d.id = $1`
+	// One draft is read with its templates; a list is not.
+	oneDraft = `SELECT d.subject_template, d.body_template, ` + draftColumns + fromDrafts + ` WHERE d.id = $1`
 )
 
 // draftRow is a row of draftColumns, with or without the templates.
+// RowToStructByNameLax leaves empty what a query does not have.
 type draftRow struct {
 	authoring.Draft
 	authoring.Origin
@@ -66,6 +70,7 @@ func (r draftRow) draft() authoring.Draft {
 }
 
 // draft reads one draft; a lock such as FOR UPDATE OF d may follow the query.
+// E_NOT_FOUND for an id that no draft has.
 func draft(ctx context.Context, q postgres.Querier, id authoring.ID, lock string) (authoring.Draft, error) {
 	row, err := postgres.One(ctx, q, pgx.RowToStructByNameLax[draftRow], oneDraft+lock, int64(id))
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -82,6 +87,7 @@ func (s *Store) Draft(ctx context.Context, id authoring.ID) (authoring.Draft, er
 
 // Each kind of segment has an index of its own that finds a partner's snapshots. A partner may
 // have thousands of campaigns: the first ten will do.
+// It is keyset pagination by position, along the primary key.
 const selectTargets = `SELECT t.position AS index, t.external_id, t.to_email, t.to_name, t.subject, t.body, t.context, t.doubts,
 	t.text_hash, e.snapshots
 FROM authoring.draft_targets t
@@ -98,6 +104,8 @@ WHERE t.draft_id = $1 AND t.position > $2`
 const targetBatch = 64
 
 // DraftTargets calls yield with targets in their order until it answers false.
+// An error of yield ends it and is returned as it is. Each batch is a statement of its own, so a connection is held for the length of a
+// batch.
 func (s *Store) DraftTargets(ctx context.Context, id authoring.ID, after int, indexes []int,
 	yield func(authoring.StoredTarget) (bool, error)) error {
 	wanted := make([]int64, len(indexes))
@@ -135,6 +143,7 @@ func (s *Store) DraftTargets(ctx context.Context, id authoring.ID, after int, in
 }
 
 // DraftRecipients returns targets in their order without what they are written.
+// Who asks for addresses alone spares the store the bodies, which may be megabytes.
 func (s *Store) DraftRecipients(ctx context.Context, id authoring.ID, after, limit int) ([]authoring.StoredTarget, error) {
 	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[authoring.StoredTarget],
 		`SELECT position AS index, external_id, to_email, to_name, text_hash FROM authoring.draft_targets
@@ -143,6 +152,8 @@ func (s *Store) DraftRecipients(ctx context.Context, id authoring.ID, after, lim
 }
 
 // Transition stores what the domain says that a transition does to a draft.
+// It is a compare-and-set for review-control: Draft.Change refuses a status that is not the expected one (E_CONFLICT), and t.Operation
+// is its idempotency key.
 func (s *Store) Transition(ctx context.Context, id authoring.ID, t authoring.Transition, by authoring.Origin,
 	at time.Time) (done authoring.StatusChange, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -190,6 +201,7 @@ func statusChange(ctx context.Context, tx pgx.Tx, operation string) (*authoring.
 }
 
 // SetProgress stores what the domain says that new counters change of a draft.
+// A version that is as old as what is stored changes nothing, so messages may come twice and in any order.
 func (s *Store) SetProgress(ctx context.Context, id authoring.ID, p authoring.Progress) (now authoring.Progress, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		d, err := draft(ctx, tx, id, ` FOR NO KEY UPDATE OF d`)

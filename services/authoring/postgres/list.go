@@ -13,6 +13,7 @@ import (
 )
 
 // statement is SQL that grows with its arguments.
+// Values go in as arguments alone, so nothing that somebody typed becomes SQL.
 type statement struct{ args []any }
 
 // arg adds an argument and returns its name.
@@ -22,6 +23,7 @@ func (s *statement) arg(v any) string {
 }
 
 // searchCondition is the condition of a search behind an AND.
+// No index serves a part of a text: a search reads the drafts in the order of the list until its page is full.
 func (s *statement) searchCondition(search string) string {
 	if search == "" {
 		return ""
@@ -34,6 +36,7 @@ func (s *statement) searchCondition(search string) string {
 }
 
 // makerCondition is the condition of who made a draft.
+// All three have to be equal, as they were stored: the label, the user of Hub and the app's own user.
 func (s *statement) makerCondition(makers []authoring.Maker) string {
 	labels, users, externals := make([]string, len(makers)), make([]string, len(makers)), make([]string, len(makers))
 	for i, m := range makers {
@@ -56,6 +59,7 @@ func (s *statement) statusCondition(statuses []authoring.Status) string {
 }
 
 // ahead are the drafts whose status is another one than is stored, with those of them that are in one of the statuses.
+// review-control decides and tells authoring a moment later (SyncDraft); until then it sends along which drafts are ahead.
 func ahead(f authoring.DraftFilter) (ids []int64, statuses []string, listed []int64) {
 	for _, a := range f.Ahead {
 		id, _ := schema.ParseID(a.DraftID)
@@ -71,9 +75,11 @@ func ahead(f authoring.DraftFilter) (ids []int64, statuses []string, listed []in
 
 // listDrafts is the query of a filter. A page is cut before it is joined; drafts whose status is another one
 // than is stored are a part of their own, so that an index gives the rest in its order.
+// After is keyset pagination; an offset goes with the newest first alone.
 func listDrafts(f authoring.DraftFilter) (string, []any) {
 	var s statement
 	where, order := "", `d.id DESC`
+	// The index is drafts_queued; the other order walks along the primary key, or drafts_status for a single status.
 	if f.ByQueue {
 		where, order = ` AND d.queued_at IS NOT NULL`, `d.queued_at, d.id`
 	}
@@ -116,6 +122,7 @@ func listDrafts(f authoring.DraftFilter) (string, []any) {
 }
 
 // countDrafts is the query of the drafts that a search finds, by status.
+// It reads all drafts that the search finds: the filter's statuses and its page are left out.
 func countDrafts(f authoring.DraftFilter) (string, []any) {
 	var s statement
 	status, from := `d.status`, ` FROM authoring.drafts d`
@@ -164,6 +171,7 @@ func (s *Store) Rejected(ctx context.Context, drafts []authoring.ID) (map[author
 	var id int64
 	var targets []authoring.RejectedTarget
 	_, err = pgx.ForEachRow(rows, []any{&id, &targets}, func() error {
+		// nil, because the next row is decoded into a slice of its own.
 		of[authoring.ID(id)], targets = targets, nil
 		return nil
 	})
@@ -171,6 +179,7 @@ func (s *Store) Rejected(ctx context.Context, drafts []authoring.ID) (map[author
 }
 
 // CountedDrafts is Drafts with the counts, both of one snapshot.
+// REPEATABLE READ gives both statements one snapshot, so the counts fit the page.
 func (s *Store) CountedDrafts(ctx context.Context, f authoring.DraftFilter) (list []authoring.Draft, n authoring.DraftCounts, err error) {
 	err = pgx.BeginTxFunc(ctx, s.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 		if list, err = drafts(ctx, tx, f); err != nil {

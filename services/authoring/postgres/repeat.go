@@ -44,6 +44,8 @@ const earlierMails = `WITH recent AS MATERIALIZED (
 	SELECT f.*, d.status, coalesce(d.moved_at, d.queued_at) AS at FROM found f JOIN authoring.drafts d ON d.id = f.draft`
 
 // Earlier returns the gravest earlier mail to each target that has any, by the target's place.
+// Each kind has an index: draft_targets_text, draft_targets_address, draft_targets_partner. A target without a text hash repeats
+// nobody's text.
 func (s *Store) Earlier(ctx context.Context, but authoring.ID, before, since *time.Time, targets []repeat.Target) (
 	map[int]repeat.Mail, error) {
 	texts, addresses, partners := make([]*int64, len(targets)), make([]int64, len(targets)), make([]int64, len(targets))
@@ -60,6 +62,7 @@ func (s *Store) Earlier(ctx context.Context, but authoring.ID, before, since *ti
 		drafts[i] = authoring.ID(m.Draft)
 	}
 	slices.Sort(drafts)
+	// At most 50 rejected targets of a draft are kept, so that of an older rejection nothing is known here.
 	told, err := s.Rejected(ctx, slices.Compact(drafts))
 	if err != nil {
 		return nil, err

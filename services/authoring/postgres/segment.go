@@ -30,6 +30,8 @@ const insertSmallSegment = `WITH s AS (` + insertSegment + `),
 	SELECT id FROM s`
 
 // AddSegment stores a segment once for the key.
+// Targets are a sequence, because snapshots of a large segment may be more than the process should hold. It is read a second time where
+// the first few turn out to be too large for one statement.
 func (s *Store) AddSegment(ctx context.Context, key write.Key, segment authoring.Segment, targets authoring.SegmentTargets,
 	record authoring.Record) (tool.Result, error) {
 	return s.once(ctx, key, record, func(ctx context.Context, tx pgx.Tx) (id authoring.ID, err error) {
@@ -44,6 +46,7 @@ func (s *Store) AddSegment(ctx context.Context, key write.Key, segment authoring
 					return 0, err
 				}
 				if size += len(t.Snapshot); size > small {
+					// The sequence is begun anew by copyRows below.
 					together = false
 					break
 				}
@@ -65,6 +68,7 @@ func (s *Store) AddSegment(ctx context.Context, key write.Key, segment authoring
 }
 
 // copyRows loads what the sequence yields by postgres.Copy, one row at a time.
+// An error of the sequence ends the COPY and the transaction with it.
 func copyRows[T any](ctx context.Context, tx pgx.Tx, table string, columns []string, rows iter.Seq2[T, error],
 	values func([]any, int, T) []any) error {
 	next, stop := iter.Pull2(rows)
@@ -75,6 +79,7 @@ func copyRows[T any](ctx context.Context, tx pgx.Tx, table string, columns []str
 		if !more || err != nil {
 			return nil, err
 		}
+		// The row is used again: CopyFromFunc has encoded it before it asks for the next one.
 		row = values(row[:0], position, t)
 		position++
 		return row, nil
@@ -98,6 +103,7 @@ func (r segmentRow) segment() authoring.Segment {
 }
 
 // Segment returns a segment.
+// E_NOT_FOUND for an id that no segment has.
 func (s *Store) Segment(ctx context.Context, id authoring.ID) (authoring.Segment, error) {
 	row, err := postgres.One(ctx, s.pool, pgx.RowToStructByNameLax[segmentRow],
 		`SELECT `+segmentColumns+` FROM authoring.segments WHERE id = $1`, int64(id))
@@ -146,6 +152,7 @@ const (
 )
 
 // OutsideSegment returns those of the partners that a segment has nothing of.
+// The flag of each tells that the id is that of a brand or campaign of the segment: somebody took one for the partner.
 func (s *Store) OutsideSegment(ctx context.Context, segment authoring.Segment, partners []int64) ([]authoring.OutsidePartner, error) {
 	statement := outsideSegmentOfPartners
 	if segment.Kind != authoring.Partner {
@@ -161,6 +168,7 @@ const (
 )
 
 // Evidence calls yield with each snapshot that a segment has of the partners.
+// It streams: no more than one snapshot is held here. The order is not defined.
 func (s *Store) Evidence(ctx context.Context, segment authoring.Segment, partners []int64, yield func(int64, []byte)) error {
 	statement := evidenceOfPartners
 	if segment.Kind != authoring.Partner {

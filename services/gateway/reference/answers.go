@@ -14,6 +14,7 @@ import (
 )
 
 // outcome is what a success of an operation has of its own.
+// data is its schema: an object of this package, or raw as the service declared it.
 type outcome struct {
 	// tool is the name in the envelope; empty where it is another with each call, and for a route, whose envelope has none.
 	tool     string
@@ -24,6 +25,7 @@ type outcome struct {
 }
 
 // envelope is a success.
+// Its members stand in the order of the gateway's own answers, so examples look like those.
 type envelope struct {
 	OK        bool            `json:"ok"`
 	Tool      string          `json:"tool,omitempty"`
@@ -34,10 +36,12 @@ type envelope struct {
 }
 
 // success is the answer of a call that succeeded.
+// Its schema names each member as required; the examples are whole answers with the envelope around them.
 func success(o outcome) object {
 	members := object{"ok": object{"const": true}, "count": ref("schemas", "Count"), "request_id": ref("schemas", "RequestID"),
 		"took_ms": ref("schemas", "TookMS"), "data": o.data}
 	if raw, isRaw := o.data.(json.RawMessage); isRaw && len(raw) == 0 {
+		// The empty schema allows anything (JSON Schema): the service has declared no output.
 		members["data"] = object{}
 	}
 	switch {
@@ -57,6 +61,7 @@ func success(o outcome) object {
 }
 
 // responses are a success with its status, the failures by theirs, and what any other status is.
+// The status "default" is what a client meets that knows fewer codes than this release answers.
 func responses(errors []tool.ErrorDoc, status string, ofSuccess object) object {
 	all := object{status: ofSuccess, "default": ref("responses", "Failure")}
 	for status, of := range byStatus(errors) {
@@ -75,6 +80,7 @@ func byStatus(errors []tool.ErrorDoc) map[int][]tool.ErrorDoc {
 }
 
 // failed is the answer of a call that failed with one of these codes, which have one status.
+// The enum narrows the shared schema Failure to the codes of this status; allOf keeps all else of it.
 func failed(errors []tool.ErrorDoc) object {
 	var lines []string
 	var detailCodes []string
@@ -104,6 +110,7 @@ var locations = map[int]string{http.StatusCreated: "Where it is.", http.StatusAc
 	http.StatusSeeOther: "Where to go on."}
 
 // responses are those of the operation.
+// Examples go with the first success, which is the usual one; any other has the schema alone.
 func (o operation) responses() object {
 	all := object{}
 	if o.Form == tool.RawForm {
@@ -141,6 +148,7 @@ func (o operation) responses() object {
 			if held == nil {
 				held = object{}
 			}
+			// A 303 without a Location leads nowhere, so it is required there alone.
 			held["Location"] = object{"schema": object{"type": "string"}, "description": where, "required": status == http.StatusSeeOther}
 			answer["headers"] = held
 		}

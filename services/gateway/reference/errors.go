@@ -9,6 +9,7 @@ import (
 
 // Errors lists the codes that a tool can answer: those of the edge, then its own. A tool's own reason replaces
 // the edge's for the same code.
+// The detail of a tool (GET /api/tools/{name}/detail) lists them.
 func Errors(s tool.Spec) []tool.ErrorDoc {
 	o := operation{RouteSpec: tool.RouteSpec{Spec: s, Credential: tool.KeyCredential, Idempotency: tool.KeyIgnored}}
 	if s.Write {
@@ -18,6 +19,7 @@ func Errors(s tool.Spec) []tool.ErrorDoc {
 }
 
 // errors is Errors for any operation.
+// The order is the reader's: input, credential, scope, then what any call can meet. The edge judges in another one.
 func (o operation) errors() []tool.ErrorDoc {
 	edge := []tool.ErrorDoc{{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."}}
 	switch o.Credential {
@@ -56,6 +58,7 @@ func keyErrors() []tool.ErrorDoc {
 }
 
 // appErrors are those of a call that needs a ServiceJWT.
+// A token that was used before is E_AUTH_INVALID: a ServiceJWT is good once.
 func appErrors() []tool.ErrorDoc {
 	return []tool.ErrorDoc{
 		{Code: fault.AuthMissing, Reason: "No ServiceJWT was sent."},
@@ -66,6 +69,7 @@ func appErrors() []tool.ErrorDoc {
 }
 
 // anyErrors are those of any call.
+// E_DB is what the caller of a service hears that does not answer at all.
 func anyErrors() []tool.ErrorDoc {
 	return []tool.ErrorDoc{
 		{Code: fault.RateLimit, Reason: "Too many calls; try again after details.retryAfter seconds."},
@@ -109,6 +113,7 @@ func union(a, b []string) []string {
 }
 
 // failure is the envelope of a failure.
+// LinkURL stands beside the error, too, for ACCOUNT_LINK_REQUIRED alone (SPEC.md 3.1).
 type failure struct {
 	OK        bool    `json:"ok"`
 	Error     refusal `json:"error"`
@@ -118,6 +123,7 @@ type failure struct {
 }
 
 // refusal is the member error of a failure.
+// Details differ with the code; CONTRACT.md has them.
 type refusal struct {
 	Code      fault.Code `json:"code"`
 	Message   string     `json:"message"`
@@ -129,6 +135,7 @@ type refusal struct {
 const exampleRequestID = "req_01KF3Z8J5N9Q2V7X4B6D8G0HTM"
 
 // failures has an example of each code.
+// It goes over all codes of fault; one without words here has an empty message.
 func failures() map[fault.Code]failure {
 	link := object{"code": "ACCOUNT_LINK_REQUIRED", "link_url": "https://hub.example/connect?t=…",
 		"expires_at": "2026-01-15T09:10:00.000Z", "reason": "NOT_LINKED"}

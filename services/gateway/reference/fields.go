@@ -10,6 +10,7 @@ import (
 )
 
 // field is a member of an input or of data, as a line of a table.
+// Kind is its type in words, Bounds what of the type is allowed, Default the JSON of its default.
 type field struct {
 	// Name is its place: targets[].externalId.
 	Name, Kind, Bounds, Default, Text string
@@ -19,6 +20,7 @@ type field struct {
 }
 
 // node is as much of a schema as the page shows.
+// What it leaves out, such as $ref or allOf, no tool declares in a place that the page shows.
 type node struct {
 	Type                 any                        `json:"type"`
 	Title                string                     `json:"title"`
@@ -44,6 +46,7 @@ func read(raw json.RawMessage) (n node, err error) {
 }
 
 // fields are the members of an object's schema, and theirs, in the order in which they are declared.
+// prefix is the place of the object: empty for the input itself, "targets[]." for the entries of a list.
 func fields(raw json.RawMessage, prefix string) ([]field, error) {
 	n, err := read(raw)
 	if err != nil {
@@ -60,6 +63,7 @@ func fields(raw json.RawMessage, prefix string) ([]field, error) {
 			return nil, err
 		}
 		below, kind, path, inner := n.Properties[name], kindOf(member.Type), prefix+name, member
+		// A list of lists of strings is "array of array of string"; what its entries allow is told in the same line.
 		for len(inner.Items) > 0 {
 			below, path = inner.Items, path+"[]"
 			if inner, err = read(below); err != nil {
@@ -88,6 +92,7 @@ func joinTexts(texts ...string) string {
 }
 
 // alternatives are the tables of a schema: one, or one for each of what it may be.
+// What has no members, such as null, has no table.
 func alternatives(raw json.RawMessage) ([][]field, error) {
 	n, err := read(raw)
 	if err != nil {
@@ -128,6 +133,7 @@ func kindOf(t any) string {
 }
 
 // bounds say in words what of the type is allowed: values, range, length, pattern and format.
+// An example: "one of asc, desc", "1 to 200", "at most 100 characters", "format date".
 func (n node) bounds() (all []string) {
 	if len(n.Enum) > 0 {
 		var values []string
@@ -136,6 +142,7 @@ func (n node) bounds() (all []string) {
 		}
 		all = append(all, "one of "+strings.Join(values, ", "))
 	}
+	// The numbers are json.Number, so that they are shown as they were declared.
 	span := func(least, most *json.Number, unit string) {
 		switch {
 		case least != nil && most != nil:
@@ -159,6 +166,7 @@ func (n node) bounds() (all []string) {
 }
 
 // members are the names of an object schema's properties, in the order in which they are declared.
+// encoding/json keeps no order in a map, hence jsontree.
 func members(raw json.RawMessage) ([]string, error) {
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil, nil

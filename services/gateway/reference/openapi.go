@@ -12,6 +12,7 @@ import (
 )
 
 // object is a JSON object of the document.
+// Its members are sorted by name when it is encoded, so the same API is the same bytes.
 type object = map[string]any
 
 // guide is what the document says of the API as a whole (CommonMark).
@@ -30,6 +31,8 @@ const guide = `Hub lets AI agents do B2B marketing through named tools. A tool i
 var base []byte
 
 // document is an OpenAPI 3.1 document.
+// It has the members that Hub uses of the specification. Security is of the whole document; an operation that takes something else says
+// so.
 type document struct {
 	OpenAPI      string   `json:"openapi"`
 	Info         object   `json:"info"`
@@ -51,6 +54,7 @@ type document struct {
 }
 
 // OpenAPI is the API as an OpenAPI 3.1 document: the base, and what the tools, the routes and the error codes are.
+// An error is a defect of the base, or of a manifest that was not judged.
 func (a API) OpenAPI() ([]byte, error) {
 	operations, err := a.operations()
 	if err != nil {
@@ -63,9 +67,11 @@ func (a API) OpenAPI() ([]byte, error) {
 	d.Info["version"], d.Info["description"] = a.Version, guide
 	names := named{}
 	for name, s := range d.Components.Schemas {
+		// The base's own schemas come first, so a tool's object with the same title and the same words refers to them.
 		names[name] = encoded(s)
 	}
 	for i := range operations {
+		// Inputs stay in place: a client reads a tool's input where it calls it.
 		operations[i].Output = names.refer(operations[i].Output)
 	}
 	d.Webhooks = a.webhooks(names)
@@ -86,6 +92,7 @@ func (a API) OpenAPI() ([]byte, error) {
 }
 
 // paths are the operations by path and method, with the catalog and its details in front, which no manifest declares.
+// Operations with one path and several methods share its item.
 func paths(operations []operation) object {
 	paths := object{"/api/tools": object{"get": listOperation()}, ToolRoot + "{name}/detail": object{"get": detailOperation()}}
 	for _, o := range operations {
@@ -103,6 +110,7 @@ func paths(operations []operation) object {
 const notificationTag = "notifications"
 
 // tags are the catalog, the categories and the first words of routes, in the order in which they come.
+// A tag is what viewers of OpenAPI group operations by. One is made for each group, at its first operation.
 func tags(operations []operation) []object {
 	tags, known := []object{{"name": "catalog", "description": "What tools there are, and all about one."}}, map[string]bool{}
 	for _, o := range operations {
@@ -155,6 +163,7 @@ func notModified(op object) object {
 }
 
 // openAPI is the operation in the document: what its input holds is told where a request has it.
+// x-scope is an extension: OpenAPI has scopes for OAuth2 and OpenID Connect alone.
 func (o operation) openAPI() object {
 	op := object{"operationId": o.Name, "summary": summary(o.Description), "description": o.Description, "tags": []string{o.group}}
 	if o.Scope != "" {
@@ -200,6 +209,7 @@ func (o operation) openAPI() object {
 }
 
 // parameter describes a member of the input that a request has in its path or its query, with the value of the first example.
+// The value of a path is required by OpenAPI, whatever the input's schema says.
 func (o operation) parameter(name, in string) object {
 	s := o.input.Properties[name]
 	p := object{"name": name, "in": in, "required": in == "path" || slices.Contains(o.input.Required, name), "schema": s}
@@ -224,6 +234,7 @@ func media(schema any, examples object) object {
 }
 
 // slug is a name for an example: its title's words.
+// An example: "The first page of brands" is the-first-page-of-brands. A component's name takes no spaces.
 func slug(title string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(title), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')

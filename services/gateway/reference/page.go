@@ -27,6 +27,7 @@ const Path = "/docs"
 
 // Pages renders the API in the console's look, by the path of each page: a guide with an index of all tools and routes, what only
 // Connected Apps have, and a page for each group of tools and routes. They are the same for everybody.
+// The catalog renders them once for each version of it.
 func (a API) Pages(site *web.Site) (map[string]*web.Static, error) {
 	operations, err := a.operations()
 	if err != nil {
@@ -44,6 +45,7 @@ func (a API) Pages(site *web.Site) (map[string]*web.Static, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The order is that of the sidebar, and of the ways to the page before and the next.
 	all := []chapter{
 		{path: Path, template: "docs", title: "API reference",
 			lead: fmt.Sprintf("Hub %s: %d tools for agents, and %d routes for Connected Apps.", a.Version, len(a.Tools), len(a.Routes)),
@@ -73,6 +75,7 @@ func (a API) Pages(site *web.Site) (map[string]*web.Static, error) {
 }
 
 // chapter is a page of the reference. parts are what stands on it, which the sidebar lists on this page alone.
+// data goes to the template as it is, with a pager added by render.
 type chapter struct {
 	path, template, title, lead string
 	parts                       []web.Item
@@ -118,6 +121,7 @@ func (a API) told() (all []tool.NotificationType) {
 }
 
 // servers is what clients of the Model Context Protocol have in their settings.
+// The key is read from the environment, so that the file can be shared.
 const servers = `{
   "mcpServers": {
     "hub": {
@@ -131,6 +135,7 @@ const servers = `{
 type block struct{ ID, Title, Code string }
 
 // keyHeaders are those of a call of a tool, for a shell that has the key in HUB_API_KEY.
+// They are one string, so that a command has them on one line.
 func keyHeaders() []string {
 	return []string{`-H "Authorization: Bearer $HUB_API_KEY" -H 'Content-Type: application/json'`}
 }
@@ -148,9 +153,11 @@ type entry struct {
 	// Href is its place on the page of its group. Words are what it can be found by in the index, in small letters.
 	Href, Words string
 	// Badges say what a call has to show, and whether it writes.
+	// An example: "scope author" and "writes: Idempotency-Key required".
 	Badges []web.Badge
 	// Input is a row for each member; Output has a table for each form that the data can have.
-	Input    []field
+	Input []field
+	// Output is a list of tables because data can have several forms (anyOf).
 	Output   [][]field
 	Errors   []refused
 	Limits   []limit
@@ -181,6 +188,7 @@ type (
 )
 
 // groupsOf are the tools by category and the routes by their first word, in the order in which they come.
+// A group has one page, at /docs/tools/query or /docs/routes/pay, and its operations have an anchor each there.
 func groupsOf(operations []operation) ([]group, error) {
 	var groups []group
 	for _, o := range operations {
@@ -204,12 +212,14 @@ func groupsOf(operations []operation) ([]group, error) {
 }
 
 // entry is the operation on the page. Callers of a raw one are no programs of our readers'.
+// A raw route has neither input, output nor examples there.
 func (o operation) entry() (entry, error) {
 	e := entry{ID: o.Name, Name: o.Name, Method: o.Method, Path: o.Path, Errors: statuses(o.errors()), Limits: limits(o.Spec),
 		Summary: summary(o.Description) + ".", Text: o.Description, Badges: o.badges()}
 	if o.Form == tool.RawForm {
 		return e, nil
 	}
+	// The envelope of a route has no member tool; omitempty leaves it out.
 	name := ""
 	if o.isTool {
 		name = o.Name
@@ -226,6 +236,7 @@ func (o operation) entry() (entry, error) {
 		return e, err
 	}
 	for i := range e.Input {
+		// A member of an object is where the object is. first keeps the [] of a list of objects, which only a body has.
 		first, _, _ := strings.Cut(e.Input[i].Name, ".")
 		switch {
 		case o.isTool: // all of it is in the body
@@ -242,6 +253,7 @@ func (o operation) entry() (entry, error) {
 }
 
 // words are what the operation can be found by: all that its article says but for its answers.
+// The index on the first page searches in them, in the browser.
 func (e entry) words() string {
 	words := []string{e.Name, e.Method, e.Path, e.Text}
 	for _, b := range e.Badges {
@@ -265,6 +277,7 @@ func (e entry) words() string {
 }
 
 // badges say what a call has to show, and whether it writes.
+// An operation has one for its credential, and one for its Idempotency-Key or for what it does.
 func (o operation) badges() []web.Badge {
 	badges := []web.Badge{{Text: "ServiceJWT"}}
 	switch {
@@ -285,6 +298,7 @@ func (o operation) badges() []web.Badge {
 }
 
 // statuses are errors with the status that each is answered with, the lowest first.
+// An operation's errors of one status keep their order, the edge's first.
 func statuses(errors []tool.ErrorDoc) (all []refused) {
 	known := fault.Codes()
 	for _, e := range errors {
@@ -295,6 +309,7 @@ func statuses(errors []tool.ErrorDoc) (all []refused) {
 }
 
 // limits are the bounds of an operation by name: those that all have, and its own.
+// Each is in the unit that its name ends with.
 func limits(s tool.Spec) []limit {
 	known := map[string]int64{"max_body_bytes": s.MaxBody, "timeout_ms": s.TimeoutMS}
 	maps.Copy(known, s.Limits)
@@ -309,6 +324,7 @@ func limits(s tool.Spec) []limit {
 const maxLine = 72
 
 // curl is a call as a line of a shell.
+// method is empty for GET and for POST, which curl chooses by itself: a request with -d is a POST.
 func curl(method, path string, headers []string, body json.RawMessage) string {
 	parts := []string{`curl -s "$HUB_URL` + path + `"`}
 	if method != "" {
@@ -321,12 +337,14 @@ func curl(method, path string, headers []string, body json.RawMessage) string {
 			b.Reset()
 			_ = json.Indent(&b, body, "", "  ") // what was compacted can be indented
 		}
+		// A quote within quotes of a shell is '\'': the string ends, an escaped quote follows, and another string begins.
 		parts = append(parts, "-d '"+strings.ReplaceAll(b.String(), "'", `'\''`)+"'")
 	}
 	return strings.Join(parts, " \\\n  ")
 }
 
 // curl is an example as a line of a shell; without one, a shell's variable stands in the place of each value of the path.
+// The values come from the first to the last of the path, and those of the query sorted by name.
 func (o operation) curl(e *tool.Example) string {
 	var values map[string]json.RawMessage
 	if e != nil {
@@ -356,6 +374,7 @@ func (o operation) curl(e *tool.Example) string {
 	if o.isTool {
 		headers = keyHeaders()
 	}
+	// All examples of an operation show the same key; a program draws another one for each write.
 	if o.Idempotency != tool.KeyIgnored {
 		headers = append(headers, "-H '"+tool.KeyHeader+": "+o.Name+"-1'")
 	}
@@ -376,6 +395,8 @@ func (o operation) curl(e *tool.Example) string {
 }
 
 // codes are all error codes, by status.
+// The codes and their statuses are fault's; the words are said here, for people who write a client. A code without words has an empty
+// line.
 func codes() []code {
 	said := map[fault.Code]string{
 		fault.Validation:  "The input breaks its schema, or a rule; details.violations says where and why.",
@@ -402,6 +423,8 @@ func codes() []code {
 }
 
 // PlainJSON is v without < > & escaped: messages and names have them, and people read them.
+// The gateway writes failures and its catalog with it, so a text is read as it was stored. It is JSON to be served as JSON, not to be
+// put into HTML.
 func PlainJSON(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -22,6 +22,7 @@ import (
 const ToolRoot = "/api/tools/"
 
 // API is what is described: the tools in the order of the catalog, and the routes.
+// The catalog makes one of each version that it has, and renders it when somebody asks.
 type API struct {
 	Version string
 	Tools   []tool.Spec
@@ -33,6 +34,7 @@ type API struct {
 // operation is a tool or a route as a client calls it. A tool is a route that takes API keys, at the path of its name.
 type operation struct {
 	tool.RouteSpec
+	// isTool tells tools from routes: a tool has its whole input in the body, its name in the envelope, and an API key.
 	isTool bool
 	// group is the category of a tool, and the word of a route that belongs to its owner.
 	group string
@@ -45,6 +47,7 @@ type operation struct {
 }
 
 // operations are the tools, and then the routes by path, of each path those that read first.
+// So two replicas write the same document, in whatever order the services have answered.
 func (a API) operations() (all []operation, err error) {
 	for _, s := range a.Tools {
 		key := tool.KeyIgnored
@@ -68,6 +71,8 @@ func (a API) operations() (all []operation, err error) {
 }
 
 // split tells which members of the input a request has where. Its schema was judged when the manifest came.
+// An example: POST /v1/pay/orders/{code}/refund has code in the path and all other members in the body; a GET has them in the query. The
+// input is decoded twice, because the body loses what the path has.
 func (o *operation) split() error {
 	var input, body schema.Schema
 	if err := errors.Join(json.Unmarshal(o.Input, &input), json.Unmarshal(o.Input, &body)); err != nil {
@@ -87,6 +92,7 @@ func (o *operation) split() error {
 	}
 	body.PropertyOrder = slices.DeleteFunc(names, func(n string) bool { return body.Properties[n] == nil })
 	switch {
+	// A raw route reads its body itself, and has no schema for it.
 	case o.Form == tool.RawForm:
 	case o.Reads():
 		o.query = body.PropertyOrder
@@ -97,6 +103,7 @@ func (o *operation) split() error {
 }
 
 // valuesOf are the members of an example's request.
+// An example that is no object has none.
 func valuesOf(e tool.Example) map[string]json.RawMessage {
 	var all map[string]json.RawMessage
 	if json.Unmarshal(e.Request, &all) != nil {
@@ -132,6 +139,8 @@ func inAddress(v json.RawMessage) string {
 }
 
 // summary is the first sentence of a description. "WITH ... SELECT" is no end of one.
+// An example: "Search brands: by name, category and date." becomes "Search brands". A dot within a word, as in details.code, ends
+// nothing.
 func summary(description string) string {
 	for i, r := range description {
 		end := r == '.' || r == ':'

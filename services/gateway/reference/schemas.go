@@ -11,12 +11,14 @@ import (
 
 // named are the schemas that the document says once, by name: those of the base, and those of objects with a title. What a service
 // declares as one type has one title. Should two say different things by one name, the second stays where it stands.
+// It grows while the document is made, so which of two comes first depends on the order of operations, which is fixed.
 type named map[string]json.RawMessage
 
 // componentName is the form of a name of a component.
 var componentName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}$`)
 
 // refer puts references in the place of the titled objects in a schema, and keeps the order of all else. What is no JSON stays.
+// It works from the inside out: the objects in an object are references before the object itself is kept.
 func (n named) refer(raw json.RawMessage) json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) == nil {
@@ -40,6 +42,8 @@ func (n named) refer(raw json.RawMessage) json.RawMessage {
 }
 
 // reference keeps a titled object under its name, and is what refers to it. That it may be null, and its description, are of the place.
+// An example: a member of type ["object","null"] with the title Order becomes
+// {"anyOf":[{"$ref":"#/components/schemas/Order"},{"type":"null"}]}.
 func (n named) reference(s node, members []jsontree.Member) json.RawMessage {
 	types, _ := s.Type.([]any)
 	nullable := slices.Contains(types, "null")
@@ -69,6 +73,7 @@ func (n named) reference(s node, members []jsontree.Member) json.RawMessage {
 }
 
 // joined is an object of these members, in their order.
+// json.Marshal of a map would sort them.
 func joined(members []jsontree.Member) json.RawMessage {
 	b := []byte{'{'}
 	for i, m := range members {
@@ -87,6 +92,7 @@ func encoded(v any) json.RawMessage {
 }
 
 // webhooks are the messages to apps, by type: a schema that they share, and its type.
+// OpenAPI 3.1 has webhooks beside paths: calls that come from the API. The example stands with the first type alone, which it is one of.
 func (a API) webhooks(names named) object {
 	all := object{}
 	for _, n := range a.Notifications {

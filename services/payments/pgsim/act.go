@@ -17,6 +17,7 @@ var (
 )
 
 // Issue gives an order its virtual account, as the payer's press of the button does.
+// A card order, and one that has an account already, are refused with an error; so is a checkout whose page is closed.
 func (s *Sim) Issue(orderID string) error {
 	return s.press(orderID, func(o *order) (*payment, error) {
 		if o.Method != methodVBank || o.payment() != nil {
@@ -27,6 +28,7 @@ func (s *Sim) Issue(orderID string) error {
 }
 
 // Pay pays an order by card, as the payer's press of the button does. An attempt that has failed does not stand in the way.
+// The order is paid at once, as an approved card is: nothing waits.
 func (s *Sim) Pay(orderID string) error {
 	return s.press(orderID, func(o *order) (*payment, error) {
 		if p := o.payment(); o.Method != methodCard || p != nil && p.Status != failed {
@@ -39,6 +41,7 @@ func (s *Sim) Pay(orderID string) error {
 }
 
 // Fail lets an attempt to pay an order fail.
+// A failed attempt can be followed by another one, so that the order has two payments with a tid each.
 func (s *Sim) Fail(orderID string) error {
 	return s.press(orderID, func(o *order) (*payment, error) {
 		if p := o.payment(); p != nil && p.Status != failed {
@@ -53,12 +56,14 @@ func (s *Sim) Fail(orderID string) error {
 // Deposit moves money to the account of an order, at a time (now, when it is zero), and tells of it a number of times.
 // An order that is paid, cancelled, failed, or reversed after a refund gets a second payment with a tid of its own: the
 // money has come all the same.
+// Any amount is taken, the order's or not: the bank knows no price. Amounts are won, from 1 up to twelve digits.
 func (s *Sim) Deposit(orderID string, amount int64, at time.Time, times int) error {
 	if amount < 1 || amount > 999_999_999_999 {
 		return errors.New("a deposit has an amount")
 	}
 	return s.changeTold(orderID, max(times, 1), func(o *order) (*payment, error) {
 		p := o.payment()
+		// The new payment has the account of the one before it, since it is the same account that the money went to.
 		if p == nil || p.Status != ready || len(p.Cancels) > 0 {
 			before := p
 			p = s.begin(o)
@@ -75,6 +80,7 @@ func (s *Sim) Deposit(orderID string, amount int64, at time.Time, times int) err
 }
 
 // Reverse takes the deposit of an order back to its payer, as the bank does: the account waits again.
+// Receivers tell it from a cancel by the status, which is ready (or expired) again, with a cancelledAt.
 func (s *Sim) Reverse(orderID string) error {
 	return s.change(orderID, func(o *order) (*payment, error) {
 		p := o.payment()
@@ -88,6 +94,7 @@ func (s *Sim) Reverse(orderID string) error {
 
 // ConsoleCancel gives money back as an operator does on the provider's own pages: Hub has not asked for it. An amount
 // of 0 is all that is left.
+// A payment that was not paid is given up as a whole, and a part of it is refused, as the vendor's cancel has it.
 func (s *Sim) ConsoleCancel(orderID string, amount int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,6 +117,7 @@ func (s *Sim) ConsoleCancel(orderID string, amount int64) error {
 }
 
 // FailRefundLater lets money that was paid back return: the refund of that code fails after it was confirmed.
+// It can return once. The balance of the payment is then as if the refund had not been.
 func (s *Sim) FailRefundLater(refundCode string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,6 +137,8 @@ func (s *Sim) FailRefundLater(refundCode string) error {
 }
 
 // SameAccount lets the next account that is issued have the number of this order's: accounts are used again.
+// A receiver that finds an order by the number of an account books the money of one payer for another: SPEC.md 8.2 forbids
+// it.
 func (s *Sim) SameAccount(orderID string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,6 +151,8 @@ func (s *Sim) SameAccount(orderID string) error {
 }
 
 // Tell sends the webhook of an order again, as it is now.
+// It has a new ediDate and so a new signature: it is another webhook about the same state, and not a repetition of the same
+// bytes.
 func (s *Sim) Tell(orderID string) error {
 	return s.change(orderID, func(o *order) (*payment, error) {
 		if o.payment() == nil {
@@ -151,6 +163,7 @@ func (s *Sim) Tell(orderID string) error {
 }
 
 // TestWebhook sends the vendor's trial of a webhook's address: without a status, and with a signature that nobody can verify.
+// A receiver has to acknowledge it and to store nothing (SPEC.md 8.2).
 func (s *Sim) TestWebhook() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,6 +174,8 @@ func (s *Sim) TestWebhook() {
 }
 
 // SetWebhookURL says who is told from now on; empty is nobody.
+// Only http and https with a host are URLs here. It is in the journal, for the next simulator that is configured without
+// one.
 func (s *Sim) SetWebhookURL(target string) error {
 	if u, err := url.Parse(target); err != nil || target != "" && (u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return fmt.Errorf("%q is no URL to send webhooks to", target)
@@ -203,6 +218,7 @@ func (s *Sim) changeTold(orderID string, times int, act func(*order) (*payment, 
 		return err
 	}
 	s.kept(o)
+	// Each repetition is a copy, since a fault may change what it tells.
 	for a := s.tell(o, p); times > 0; times-- {
 		s.notify(new(*a))
 	}
@@ -210,6 +226,7 @@ func (s *Sim) changeTold(orderID string, times int, act func(*order) (*payment, 
 }
 
 // Truth is what the provider holds about an order.
+// Tests compare it with what Hub has in its books: no difference may stay when everything has settled.
 type Truth struct {
 	OrderID string `json:"orderId"`
 	// Status is that of the payment that counts; empty when nobody has begun to pay.
@@ -285,6 +302,7 @@ func (s *Sim) truth(o *order) Truth {
 			t.Cancelled += p.cancelled()
 		}
 		for _, c := range p.Cancels {
+			// Unpaid is true of what was given up before a deposit: no money is in it.
 			t.Cancels = append(t.Cancels, Return{c.TID, c.Code, c.Amount, c.Reason, c.At, !c.Returned.IsZero(), p.Status != paid})
 		}
 	}

@@ -17,6 +17,8 @@ import (
 const bodyLimit = 64 << 10
 
 // api wraps a call of the wire: it authenticates, keeps the call, and lets happen to it what was asked for.
+// A refusal is 200 with a resultCode, as the vendor's are; only the credential is 401, and a session or payment that is
+// asked for and does not exist 404.
 func (s *Sim) api(on string, handle func(*http.Request, []byte) any) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
@@ -40,6 +42,8 @@ func (s *Sim) api(on string, handle func(*http.Request, []byte) any) http.Handle
 }
 
 // fulfil answers a call, with the fault that was asked for.
+// http.ErrAbortHandler makes net/http cut the connection without an answer and without a log entry: the caller cannot tell
+// whether the call was done, which SPEC.md 8.1 calls unknown.
 func (s *Sim) fulfil(w http.ResponseWriter, r *http.Request, f fault, call Call, handle func() any) {
 	switch f.Kind {
 	case TimeoutBefore, Drop:
@@ -59,6 +63,7 @@ func (s *Sim) fulfil(w http.ResponseWriter, r *http.Request, f fault, call Call,
 		case <-time.After(f.pause()):
 		case <-r.Context().Done():
 		}
+	// As of a proxy that repeats a request: the caller hears of the second one, which the first has made a duplicate.
 	case Duplicate:
 		handle()
 	}
@@ -68,12 +73,14 @@ func (s *Sim) fulfil(w http.ResponseWriter, r *http.Request, f fault, call Call,
 	}
 	s.settleCall(call, f.Kind, out)
 	switch f.Kind {
+	// The webhook overtakes the answer: the receiver hears of a payment whose issue it still waits for.
 	case WebhookFirst:
 		s.awaitAttempts(r.Context(), call.OrderID)
 	case TimeoutAfter:
 		panic(http.ErrAbortHandler)
 	case Garbage:
 		w.Header().Set("Content-Type", "application/json;charset=utf-8")
+		// The code says that it was done, the amount is no int64, and the text ends in the middle.
 		_, _ = io.WriteString(w, `{"resultCode":"0000","resultMsg":"정상 처리되었습니다.","amount":99999999999999999999,"tid":`)
 		return
 	}
@@ -85,6 +92,8 @@ func (s *Sim) fulfil(w http.ResponseWriter, r *http.Request, f fault, call Call,
 }
 
 // lie makes an answer that belongs to another order, signed as well as any.
+// The signature holds, since it does not cover the orderId: a caller that does not compare the ids books it for the wrong
+// order.
 func (s *Sim) lie(out any) {
 	switch a := out.(type) {
 	case *answer:
@@ -96,6 +105,7 @@ func (s *Sim) lie(out any) {
 }
 
 // checkoutRequest is the body of a checkout, as the manual has it.
+// Amounts are won. Pointers tell what was not sent from 0.
 type checkoutRequest struct {
 	SessionID   string `json:"sessionId"`
 	OrderID     string `json:"orderId"`
@@ -112,6 +122,7 @@ type checkoutRequest struct {
 }
 
 // problem is what the vendor would refuse of the request.
+// Lengths are counted in bytes, three for a Korean letter. The order of the checks decides which code is answered.
 func (c checkoutRequest) problem() *refusal {
 	target, err := url.Parse(c.ReturnURL)
 	switch {
@@ -139,6 +150,7 @@ func (c checkoutRequest) problem() *refusal {
 }
 
 // checkout begins an order. Its orderId can be used once.
+// With AutoIssue a virtual account is there before the answer, and the webhook of it is on its way.
 func (s *Sim) checkout(r *http.Request, body []byte) any {
 	var in checkoutRequest
 	if json.Unmarshal(body, &in) != nil {
@@ -209,6 +221,7 @@ func (s *Sim) checkoutState(r *http.Request, _ []byte) any {
 }
 
 // expire closes the page of a checkout.
+// What was issued before stays payable: the page is closed, and not the account.
 func (s *Sim) expire(r *http.Request, _ []byte) any {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,6 +249,8 @@ func (s *Sim) payment(r *http.Request, _ []byte) any {
 }
 
 // find tells of the payment of an order that was made on a day of Korea.
+// The day is part of the question, so that a caller who looks around midnight has to ask for two days. Of several payments
+// it tells of the one that counts.
 func (s *Sim) find(r *http.Request, _ []byte) any {
 	day := r.URL.Query().Get("orderDate")
 	if _, err := time.Parse("20060102", day); err != nil {
@@ -251,6 +266,7 @@ func (s *Sim) find(r *http.Request, _ []byte) any {
 }
 
 // write answers in JSON.
+// HTML is not escaped: & in a name stays &.
 func write(w http.ResponseWriter, status int, out any) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -265,6 +281,7 @@ func write(w http.ResponseWriter, status int, out any) {
 }
 
 // same compares without telling by its time how much of it was right.
+// Hashes of equal length are compared, because ConstantTimeCompare tells texts of different lengths apart at once.
 func same(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1

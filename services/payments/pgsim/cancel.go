@@ -8,6 +8,7 @@ import (
 )
 
 // cancelRequest is the body of a cancel, as the manual has it. Without an amount all that is left goes back.
+// The account is where money goes that was paid into a virtual account: a card needs none.
 type cancelRequest struct {
 	Reason    string `json:"reason"`
 	OrderID   string `json:"orderId"`
@@ -19,6 +20,7 @@ type cancelRequest struct {
 }
 
 // problem is what the vendor would refuse of the form of the request.
+// The reason has 100 bytes at most, the account 16, the holder 10 characters.
 func (c cancelRequest) problem() *refusal {
 	switch {
 	case c.Reason == "" || c.OrderID == "":
@@ -32,6 +34,8 @@ func (c cancelRequest) problem() *refusal {
 }
 
 // cancel gives a payment back, all of it or a part, or gives up one that was not paid. The orderId can be used once.
+// The orderId of a cancel is not that of the order but the caller's own for this refund, by which a repetition is found
+// out: the vendor's idempotency key. 2001 is the success of a cancel, 2211 that of a refund of a paid virtual account.
 func (s *Sim) cancel(r *http.Request, body []byte) any {
 	var in cancelRequest
 	if json.Unmarshal(body, &in) != nil {
@@ -51,6 +55,7 @@ func (s *Sim) cancel(r *http.Request, body []byte) any {
 	if no != nil {
 		return no
 	}
+	// What is tax-free of a refund comes out of what is tax-free of the order, less what went back before.
 	if in.TaxFree < 0 || in.TaxFree > min(amount, o.TaxFreeAmt-p.taxFree()) {
 		return refuse("U319", "요청하신 면세금액이 취소가능한 면세금액을 초과 오류")
 	}
@@ -67,6 +72,8 @@ func (s *Sim) cancel(r *http.Request, body []byte) any {
 }
 
 // cancellable is how much of a payment the request takes back, or why it may not.
+// A payment that nobody has paid is given up as a whole: another amount than its own is 2011. A payment that is cancelled
+// answers every request with 2013, a repetition of the request that cancelled it among them.
 func (s *Sim) cancellable(p *payment, in cancelRequest) (int64, *refusal) {
 	balance := p.Amount - p.cancelled()
 	switch status := p.status(s.c.Now()); {
@@ -93,6 +100,8 @@ func (s *Sim) cancellable(p *payment, in cancelRequest) (int64, *refusal) {
 }
 
 // netCancel undoes what was approved for an order within the last hour.
+// It is the vendor's way out for a caller that lost the answer to an approval: it takes the whole payment back, by the
+// order's own id. After the hour it is refused with 2020.
 func (s *Sim) netCancel(_ *http.Request, body []byte) any {
 	var in struct {
 		OrderID string `json:"orderId"`

@@ -14,6 +14,7 @@ import (
 
 // controlled lets only those in who know the secret: whoever reaches the control API decides what was paid. With
 // OpenControl a program of this machine is let in, too.
+// A wrong token is refused also with OpenControl: who sends one means to be known.
 func (s *Sim) controlled(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		token, found := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -28,6 +29,8 @@ func (s *Sim) controlled(next http.HandlerFunc) http.HandlerFunc {
 
 // local tells whether a program of this machine asks. A loopback peer is not enough: a page in a browser is one, of
 // whatever site, and whatever name that has made its browser resolve to here. A browser says so of itself.
+// Origin and Sec-Fetch-Site are headers of which a page's script cannot leave out both, and the Host is checked against DNS
+// rebinding.
 func local(r *http.Request) bool {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	host, _, split := net.SplitHostPort(r.Host)
@@ -45,6 +48,7 @@ type problem struct {
 }
 
 // command is what any action can be told.
+// Members that no action has are refused, so that a misspelt one does not pass for the default.
 type command struct {
 	// OrderID names the order; what needs none ignores it.
 	OrderID string `json:"orderId"`
@@ -58,6 +62,8 @@ type command struct {
 }
 
 // act does what the control API is asked to: an empty object is the answer, or {"error": …} with 400, 404 or 409.
+// 400 is a body that cannot be read, 404 an action that does not exist, 409 one that is refused, mostly for the state of
+// the order.
 func (s *Sim) act(w http.ResponseWriter, r *http.Request) {
 	var c command
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
@@ -84,6 +90,7 @@ func (s *Sim) act(w http.ResponseWriter, r *http.Request) {
 }
 
 // actions are what POST /_control/{action} can do.
+// A new action is a line here and a method: the HTTP side has no more to say about it.
 func (s *Sim) actions(r *http.Request, c command) map[string]func() error {
 	return map[string]func() error{
 		"issue":             func() error { return s.Issue(c.OrderID) },
@@ -104,6 +111,7 @@ func (s *Sim) actions(r *http.Request, c command) map[string]func() error {
 }
 
 // show answers what the simulator knows: calls, payments or webhooks; ?orderId= keeps to one order.
+// The lists are whole: there is no page of them, and calls and webhooks are those that are remembered (maxCalls).
 func (s *Sim) show(w http.ResponseWriter, r *http.Request) {
 	only := r.URL.Query().Get("orderId")
 	switch r.PathValue("what") {

@@ -55,6 +55,7 @@ func (f fault) pause() time.Duration {
 }
 
 // code is the result code of a Decline: of the vendor's codes for a definite refusal where none is given.
+// 2016 and 2152 are definite, so that a caller may end the refund or the order, and need not ask again.
 func (f fault) code() string {
 	switch {
 	case f.Code != "":
@@ -65,12 +66,14 @@ func (f fault) code() string {
 	return "2152"
 }
 
+// callFaults and hookFaults are the kinds that Arm takes for calls and for webhooks.
 var (
 	callFaults = []string{TimeoutBefore, TimeoutAfter, ServerError, Duplicate, Delay, Drop, Garbage, WrongOrder, Decline, WebhookFirst}
 	hookFaults = []string{Duplicate, Delay, Reorder, Drop, Garbage, WrongOrder}
 )
 
 // Arm lets something go wrong with the next calls or webhooks. Faults for the same thing happen one after the other.
+// A fault that is armed for three times happens to the next three, and is gone then; Heal takes away what is left.
 func (s *Sim) Arm(f Fault) error {
 	kinds := callFaults
 	if f.On == "webhook" {
@@ -101,6 +104,7 @@ func (s *Sim) takeFault(on string) fault {
 }
 
 // nextFault is the one to happen now; the lock is held.
+// The zero fault, whose kind is empty, is none.
 func (s *Sim) nextFault(on string) fault {
 	for i, f := range s.faults {
 		if f.On == on {
@@ -114,6 +118,7 @@ func (s *Sim) nextFault(on string) fault {
 }
 
 // Call is a call that was received. It holds no credential and no account.
+// Seq counts from 1 and is never used twice.
 type Call struct {
 	Seq     int       `json:"seq"`
 	At      time.Time `json:"at"`
@@ -134,6 +139,7 @@ type Call struct {
 const maxCalls = 100_000
 
 // keep remembers a call before anything is done about it.
+// It reads the body for itself, so that also a call is listed that its handler refuses.
 func (s *Sim) keep(on string, r *http.Request, body []byte) Call {
 	var in struct {
 		OrderID   string `json:"orderId"`
@@ -150,6 +156,7 @@ func (s *Sim) keep(on string, r *http.Request, body []byte) Call {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The orderId in the body of a cancel is the refund's own.
 	if c.TID != "" && r.Method == http.MethodPost {
 		c.Code, c.OrderID = in.OrderID, ""
 	}
@@ -167,6 +174,7 @@ func (s *Sim) keep(on string, r *http.Request, body []byte) Call {
 }
 
 // settleCall remembers how a call was answered.
+// A call whose entry was dropped meanwhile, because too many came after it, is settled without a trace.
 func (s *Sim) settleCall(c Call, kind string, out any) {
 	switch a := out.(type) {
 	case *answer:

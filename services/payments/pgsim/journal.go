@@ -14,9 +14,12 @@ import (
 // journal is a file with one change a line: an order as it is since then, a webhook as it is since then, or the URL
 // that webhooks go to. A line is written whole, before the call that has caused it is answered: what a caller was told
 // survives a kill of the simulator, as the vendor's word would.
+// It is a write-ahead log without fsync: it outlives the process, and not a power cut. It is never compacted, since a
+// simulator lives for a test or a day.
 type journal struct{ file *os.File }
 
 // entry is a line of the journal. Exactly one member is set.
+// The last entry of an order or a webhook is its state.
 type entry struct {
 	Order *order  `json:"order,omitempty"`
 	Hook  *hook   `json:"hook,omitempty"`
@@ -52,6 +55,7 @@ func (j *journal) close() error {
 func (s *Sim) kept(o *order) { s.journal.add(entry{Order: o}) }
 
 // restore begins with what the journal holds, and opens it for more. A last line that was not written whole is dropped.
+// The file is readable by its owner alone, and two simulators at once on one file are a mistake that nothing prevents.
 func (s *Sim) restore() error {
 	if s.c.State == "" {
 		return nil
@@ -72,6 +76,8 @@ func (s *Sim) restore() error {
 }
 
 // replay applies the lines of a journal and tells where the last whole one ends.
+// A line that is whole and no entry is an error: it is the file of something else. WebhookURL of the configuration comes
+// before the one in the journal. Webhooks that were not acknowledged are due at once.
 func (s *Sim) replay(file io.Reader) (whole int64, err error) {
 	hooks := map[int]*hook{}
 	var sequence []int
@@ -117,6 +123,7 @@ func (s *Sim) replay(file io.Reader) (whole int64, err error) {
 }
 
 // index makes the payments and cancels of an order found by their ids.
+// The counter of numbers is set beyond all that may have been given out, so that no tid and no account comes twice.
 func (s *Sim) index(o *order) {
 	s.sessions[o.SessionID] = o
 	for _, p := range o.Payments {

@@ -18,6 +18,7 @@ var pageText string
 const submit = `document.forms.back.submit()`
 
 // view is what the checkout page shows.
+// Texts are ready for the page; Fields are what the browser brings back, signed.
 type view struct {
 	Order                   *order
 	VBank                   bool
@@ -33,6 +34,7 @@ type view struct {
 type pair struct{ Name, Value string }
 
 // token stands for the merchant in the address of its checkout pages.
+// It is derived from the client id and is no secret: a wrong one is answered as a checkout that does not exist.
 func (s *Sim) token() string {
 	sum := sha256.Sum256([]byte(s.c.ClientID))
 	return hex.EncodeToString(sum[:8])
@@ -65,6 +67,7 @@ func (s *Sim) view(o *order) view {
 }
 
 // grouped writes an amount as people read it.
+// 1234567 is 1,234,567.
 func grouped(amount int64) string {
 	text := strconv.FormatInt(amount, 10)
 	for at := len(text) - 3; at > 0; at -= 3 {
@@ -74,6 +77,7 @@ func grouped(amount int64) string {
 }
 
 // back is what the browser brings to the returnUrl.
+// It is signed as an answer is, and proves as little: a receiver asks the provider what is true (SPEC.md 8.3).
 func (s *Sim) back(o *order, p *payment) []pair {
 	a := s.tell(o, p)
 	success := a.Status != failed
@@ -86,6 +90,8 @@ func (s *Sim) back(o *order, p *payment) []pair {
 }
 
 // pressed does what a payer has pressed, and brings the browser back.
+// 404 is an unknown checkout, 410 one that is closed, 400 a button that does not exist, 409 what the order does not allow.
+// The form has no token against forgery: what it moves is no money.
 func (s *Sim) pressed(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, bodyLimit)
 	s.mu.Lock()
@@ -124,6 +130,7 @@ func (s *Sim) pressed(w http.ResponseWriter, r *http.Request) {
 }
 
 // render writes the page. Its policy lets the one script run that submits the form, known by its hash.
+// The hash is computed from the script itself, so that the two cannot differ.
 func render(w http.ResponseWriter, status int, v view) {
 	t, err := template.New("page").Parse(pageText)
 	var b bytes.Buffer

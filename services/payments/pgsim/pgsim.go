@@ -28,6 +28,7 @@ import (
 )
 
 // Config is what a simulator is made of. Secret is required: it authenticates callers and signs what is told.
+// ClientID is required as well: both are the user and password of HTTP Basic authentication on the vendor's routes.
 type Config struct {
 	ClientID, Secret string
 	// PublicURL is where browsers reach the checkout page; without one it is where the request came to.
@@ -45,6 +46,7 @@ type Config struct {
 	// OnCall, where set, is called with each call before anything is done about it.
 	OnCall func(Call)
 
+	// Now is the provider's clock, by which accounts expire and checkouts close; nil is time.Now. Logger nil discards.
 	Now    func() time.Time
 	Logger *slog.Logger
 }
@@ -57,6 +59,7 @@ func DefaultRetries() []time.Duration {
 // Sim is a simulator: an http.Handler with its own truth. Close it. One lock guards everything: calls are short, and what is told
 // of them is sent by a goroutine of its own, which Close stops. What it knows of orders is in memory; with Config.State a
 // journal of it is on disk, too.
+// Every method may be called by many at once.
 type Sim struct {
 	c      Config
 	mux    *http.ServeMux
@@ -109,6 +112,7 @@ func New(c Config) (*Sim, error) {
 
 // Close ends the deliveries and closes the journal. Webhooks that are still to be sent are sent by the next simulator
 // with this journal.
+// It waits for the deliveries under way; a call to the simulator after it is a mistake.
 func (s *Sim) Close() error {
 	s.stop()
 	s.running.Wait()
@@ -119,6 +123,7 @@ func (s *Sim) Close() error {
 }
 
 // ServeHTTP implements http.Handler.
+// It serves both the vendor's API and the control API, so that one address is all that a test or a stack has to know.
 func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
@@ -126,6 +131,7 @@ func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // routes are the vendor's addresses, the page of the checkout, the control API and a health probe.
+// The first argument of api is what a fault names: issue, get or cancel.
 func (s *Sim) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/checkout", s.api("issue", s.checkout))

@@ -14,6 +14,7 @@ const stopLimit = 5 * time.Second
 
 // Serve answers at an address until ctx ends. Unless remote is set, the address has to be one of this machine alone:
 // who reaches a simulator sees what is to be paid.
+// It ends without an error when ctx ends, after what is being answered has been answered, for stopLimit at most.
 func Serve(ctx context.Context, addr string, remote bool, c Config) error {
 	host, _, err := net.SplitHostPort(addr)
 	if ip := net.ParseIP(host); err != nil || !remote && (ip == nil || !ip.IsLoopback()) {

@@ -24,6 +24,7 @@ const (
 )
 
 // order is a checkout and the payments that were made for it.
+// It is written to the journal as it is. ClosesAt is when the page closes by itself, Expired when it was closed by a call.
 type order struct {
 	OrderID, SessionID   string
 	Method               string
@@ -38,6 +39,7 @@ type order struct {
 }
 
 // payment is one attempt to pay an order. Status is ready, paid, failed or cancelled; the others are told of these.
+// Amount is what was or has to be paid, in won; Due is zero for a card.
 type payment struct {
 	TID, OrderID, Method              string
 	Status                            string
@@ -57,6 +59,7 @@ type cancel struct {
 }
 
 // cancelled is the sum of what went back.
+// A refund that came back counts no more.
 func (p *payment) cancelled() (sum int64) {
 	for _, c := range p.Cancels {
 		if c.Returned.IsZero() {
@@ -77,6 +80,7 @@ func (p *payment) taxFree() (sum int64) {
 }
 
 // status is what the wire says of the payment at a time.
+// Due counts to the second, and a payment that is paid never expires.
 func (p *payment) status(now time.Time) string {
 	switch {
 	case p.Status == paid && p.cancelled() == p.Amount:
@@ -108,12 +112,14 @@ func (o *order) payment() *payment {
 }
 
 // number counts everything that needs a number of its own.
+// The lock is held, as by everything that changes what the simulator knows.
 func (s *Sim) number() int {
 	s.numbers++
 	return s.numbers
 }
 
 // newTID makes an id of 30 characters, as the vendor's are.
+// 01 is a card, 03 a virtual account; the time is Korea's, to the second, with a counter behind it.
 func (s *Sim) newTID(method string) string {
 	kind := "01"
 	if method == methodVBank {
@@ -131,6 +137,7 @@ func (s *Sim) begin(o *order) *payment {
 }
 
 // issueAccount gives the order a virtual account that waits for a deposit.
+// All accounts are of one bank (004), and numbered in turn unless SameAccount has asked for a number.
 func (s *Sim) issueAccount(o *order) *payment {
 	p := s.begin(o)
 	p.Due = s.c.Now().Add(time.Duration(o.ValidHours) * time.Hour).Truncate(time.Second)
@@ -142,6 +149,7 @@ func (s *Sim) issueAccount(o *order) *payment {
 }
 
 // tell is what the wire says of a payment now.
+// It is the same form in an answer, in a webhook and, in parts, on the way back of the browser.
 func (s *Sim) tell(o *order, p *payment) *answer {
 	a := &answer{ResultCode: "0000", ResultMsg: "정상 처리되었습니다.", TID: p.TID, OrderID: o.OrderID, EdiDate: wireTime(s.c.Now()),
 		Status: p.status(s.c.Now()), PaidAt: wireTime(p.PaidAt), FailedAt: wireTime(p.FailedAt), CancelledAt: wireTime(p.CancelledAt),
@@ -175,6 +183,7 @@ func (s *Sim) tellCancel(o *order, p *payment, c *cancel) *answer {
 }
 
 // takeBack cancels an amount of a payment: what was paid goes back, what was not paid is given up.
+// The amount has been checked by then. A paid payment stays paid: how much of it is left is told by its cancels.
 func (s *Sim) takeBack(p *payment, amount int64, code, reason string) *cancel {
 	c := &cancel{TID: s.newTID(p.Method), Code: code, Reason: reason, Amount: amount, At: s.c.Now()}
 	if len(p.Cancels) == 0 && amount == p.Amount {

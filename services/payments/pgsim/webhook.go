@@ -15,6 +15,7 @@ import (
 )
 
 // hook is a webhook on its way. Its bytes never change: a repetition is the same event, signed once.
+// next and busy are of this process, and not in the journal.
 type hook struct {
 	ID       int
 	OrderID  string
@@ -27,6 +28,7 @@ type hook struct {
 }
 
 // Attempt is one try to deliver a webhook.
+// Status is 0 where no answer came, and Error is empty where it was acknowledged.
 type Attempt struct {
 	At     time.Time `json:"at"`
 	Status int       `json:"status,omitempty"`
@@ -34,6 +36,7 @@ type Attempt struct {
 }
 
 // Webhook is what was told, and what was answered.
+// Body is JSON, and a text of JSON where a fault has cut it.
 type Webhook struct {
 	OrderID  string          `json:"orderId"`
 	Body     json.RawMessage `json:"body"`
@@ -57,6 +60,7 @@ func newClient() *http.Client {
 }
 
 // notify tells of a payment; the lock is held.
+// One fault at most happens to it. It is queued, and never sent while the lock is held.
 func (s *Sim) notify(a *answer) {
 	f := s.nextFault("webhook")
 	if f.Kind == WrongOrder {
@@ -85,6 +89,7 @@ func (s *Sim) push(orderID string, body []byte, f fault) {
 		h.next = h.next.Add(reorderLimit)
 	}
 	s.hooks = append(s.hooks, h)
+	// The one that waits to be overtaken goes right behind this one, and waits no longer.
 	if n := len(s.hooks); f.Kind == "" && n > 1 && s.hooks[n-2].overtaken(h) {
 		s.hooks[n-2], s.hooks[n-1] = h, s.hooks[n-2]
 		s.hooks[n-1].next = h.next
@@ -108,6 +113,7 @@ func (s *Sim) moved() {
 }
 
 // deliver sends what is due until ctx ends: those of one order begin in their order.
+// Delivery is at least once: an acknowledgement that is lost makes the webhook come again, with the same bytes.
 func (s *Sim) deliver(ctx context.Context) {
 	slots := make(chan struct{}, hooksAtOnce)
 	for {
@@ -138,6 +144,8 @@ func (s *Sim) deliver(ctx context.Context) {
 }
 
 // due is the next webhook to send, marked as being sent, or how long it takes until there is one; -1 is for ever.
+// A first attempt waits for those of the same order before it; a repetition waits for nobody, so that a late one may come
+// after newer news.
 func (s *Sim) due() (*hook, <-chan struct{}, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,6 +187,7 @@ func (s *Sim) attempt(ctx context.Context, h *hook) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h.busy = false
+	// An attempt that Close has cut off does not count: the next simulator sends it.
 	if ctx.Err() == nil {
 		h.Attempts = append(h.Attempts, a)
 		n := len(h.Attempts)
@@ -205,6 +214,7 @@ func (s *Sim) remember(h *hook) {
 }
 
 // post sends a webhook and checks its acknowledgement as the vendor does: 200, text/html, OK.
+// U337 and U338 are the vendor's codes for these failures.
 func (s *Sim) post(ctx context.Context, target string, body []byte) (int, error) {
 	if target == "" {
 		return 0, errors.New("there is no webhook URL")
@@ -242,11 +252,13 @@ func (s *Sim) awaitAttempts(ctx context.Context, orderID string) {
 }
 
 // Settle waits until every webhook is acknowledged or given up.
+// It ends with ctx's error when that ends first. What is told while it waits is waited for as well.
 func (s *Sim) Settle(ctx context.Context) error {
 	return s.await(ctx, func(*hook) bool { return false })
 }
 
 // await waits until every webhook that is on its way is good enough.
+// changed is taken with the lock that looks at the webhooks, so that no move between the two is missed.
 func (s *Sim) await(ctx context.Context, good func(*hook) bool) error {
 	for {
 		s.mu.Lock()

@@ -8,6 +8,8 @@ import (
 )
 
 // answer is how the wire tells of a payment, in an answer and in a webhook.
+// Amounts are won; times are wireTime, and those that have not been are "0". null stands for what there is not, as on the
+// wire.
 type answer struct {
 	ResultCode   string       `json:"resultCode"`
 	ResultMsg    string       `json:"resultMsg"`
@@ -83,6 +85,7 @@ type checkoutAnswer struct {
 }
 
 // refusal is how the wire says no.
+// status is that of HTTP; 0 is 200.
 type refusal struct {
 	ResultCode string `json:"resultCode"`
 	ResultMsg  string `json:"resultMsg"`
@@ -104,6 +107,8 @@ func wireTime(t time.Time) string {
 }
 
 // Signature is what the vendor signs of an answer and of a webhook: not its status, and not its orderId.
+// It is the hex of SHA-256 over tid, amount, ediDate and the secret, without separators. A receiver that trusts the status
+// for the signature's sake can be told a lie (SPEC.md 8.2).
 func Signature(tid string, amount int64, ediDate, secret string) string {
 	sum := sha256.Sum256([]byte(tid + strconv.FormatInt(amount, 10) + ediDate + secret))
 	return hex.EncodeToString(sum[:])

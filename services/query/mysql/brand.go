@@ -32,6 +32,8 @@ const categoryName = `COALESCE(
 // Where the candidates are many beside the page, those with a campaign since some time
 // often fill it, and an index finds them (see walk). Only when they do not, all
 // candidates are looked at.
+// A page is LIMIT and OFFSET, because the tool has an offset; keyset pagination would need a cursor. One row more than
+// the page is read, by which the service knows that there is more.
 func (s *Source) SearchBrands(ctx context.Context, f query.BrandFilter) ([]query.BrandMatch, error) {
 	if perRow := campaignsPerBrand(f); perRow > 0 {
 		if brands, done, err := s.newestBrands(ctx, f, perRow); err != nil || done {
@@ -42,6 +44,8 @@ func (s *Source) SearchBrands(ctx context.Context, f query.BrandFilter) ([]query
 }
 
 // newestBrands answers the page when the newest campaigns are of its brands, perRow of them or some more for each.
+// done says that the page is exact: it is full, or no campaign of the dates that were asked for is older. Otherwise brands
+// is only a beginning, and the caller looks at all candidates.
 func (s *Source) newestBrands(ctx context.Context, f query.BrandFilter, perRow int64) (brands []query.BrandMatch, done bool, err error) {
 	c := query.CampaignFilter{StartedAfter: f.LastCampaignAfter, StartedBefore: f.LastCampaignBefore, Page: f.Page}
 	dated := !c.StartedAfter.IsZero() || !c.StartedBefore.IsZero()
@@ -67,6 +71,7 @@ func (s *Source) newestBrands(ctx context.Context, f query.BrandFilter, perRow i
 		if done || err != nil || len(brands) > 0 || f.Offset == 0 {
 			return f.Offset + int64(len(brands)), err
 		}
+		// Nothing is left behind the offset: how many were before it tells walk how far it has come.
 		before := f
 		before.Page = query.Page{Limit: f.Offset}
 		ids, args := brandIDs(before, &since)
@@ -97,6 +102,7 @@ func campaignsPerBrand(f query.BrandFilter) int64 {
 }
 
 // brands searches all brands, or those with a campaign since a time.
+// With since, the campaigns by ix_campaign_status come first and their brands are looked up by the primary key.
 func (s *Source) brands(ctx context.Context, f query.BrandFilter, since *time.Time) ([]query.BrandMatch, error) {
 	ids, args := brandIDs(f, since)
 	return s.brandsOf(ctx, ids, args, f.VerifiedContact)
@@ -153,15 +159,20 @@ ORDER BY page.last_campaign_at DESC, page.brand_id` + order
 
 // brandIDs is a statement for the ids of a page with their newest start_at, and its
 // arguments.
+// last_campaign_at is computed for each candidate, one step in ix_campaign_brand, and bounded by HAVING, since WHERE does
+// not know it. brand_id behind it makes the order total, so that no brand is on two pages.
 func brandIDs(f query.BrandFilter, since *time.Time) (string, []any) {
 	var where, having conditions
 	from, args := `brand b`, []any(nil)
+	// Of all brands, the partners with such a name are found first, in one pass over the index. Of a few recent brands it
+	// is cheaper to look each one's partner up, by the primary key.
 	named := `b.partner_id IN (SELECT p.partner_id FROM partner p WHERE p.name` + like + `)` // reads ix_partner_name, once
 	if since != nil {
 		named = `(SELECT p.name FROM partner p WHERE p.partner_id = b.partner_id)` + like
 		var recent string
 		recent, args = byStatus(query.CampaignFilter{StartedAfter: *since, StartedBefore: f.LastCampaignBefore}, `SELECT c.brand_id`, ``,
 			` UNION `)
+		// STRAIGHT_JOIN fixes the order of the join, the recent campaigns first, whatever the optimizer estimates.
 		from = `(` + recent + `) recent STRAIGHT_JOIN brand b ON b.brand_id = recent.brand_id`
 	}
 	if f.Category != nil {
@@ -189,6 +200,9 @@ func brandIDs(f query.BrandFilter, since *time.Time) (string, []any) {
 }
 
 // Brand implements query.Source.
+// It is three statements at most: the profile by the primary key, with the balance that ix_deposit_brand has as its last
+// entry; the contacts by ix_partner_admin_partner; the campaigns by ix_campaign_brand. It is nil where no brand has the id.
+// Each statement sees the source as it is then: a campaign that ends meanwhile may be there beside an older balance.
 func (s *Source) Brand(ctx context.Context, id, campaigns int64) (*query.BrandProfile, error) {
 	const profile = `SELECT b.brand_id, b.brand_name, b.president, b.category_id, ` + categoryName +
 		`, b.country_code, b.partner_id, b.homepage_url, b.created_at,
@@ -209,6 +223,7 @@ WHERE b.brand_id = ?`
 			&partner, &p.BusinessNo, &country, nullDateTime(&created), &out.LiterBalance); err != nil {
 			return err
 		}
+		// A partner row that is missing leaves partner null: the source declares no foreign keys.
 		if partner.Valid {
 			p.ID, p.Name, p.CountryCode, p.CreatedAt = b.PartnerID, partner.String, country.String, *created
 			out.Partner = &p
@@ -236,6 +251,8 @@ WHERE b.brand_id = ?`
 }
 
 // loose is a column without blanks and forms of companies.
+// It is an expression of nested REPLACE calls, which no index serves. The forms are constants of package keyword, so that
+// no text of a caller's is in the statement.
 func loose(column string) string {
 	for _, form := range append(keyword.Forms, " ") {
 		column = "REPLACE(" + column + ", '" + form + "', '')"
@@ -261,4 +278,5 @@ WHERE ` + loose("b.brand_name") + like + ` OR ` + loose("b.president") + like + 
 	return named, err
 }
 
+// likeLimit bounds BrandsLike: it makes a message better, and an answer is complete without it.
 const likeLimit = 2 * time.Second

@@ -11,9 +11,11 @@ import (
 	"hub.internal/services/query"
 )
 
+// campaignColumns are what a query.Campaign is made of (alias c), in the order of campaignFields.
 const campaignColumns = `c.campaign_id, c.name, c.status_code, c.start_at, c.end_at,
   c.offer_count, c.apply_count, c.view_count, c.brand_id, c.partner_id`
 
+// campaignFields are where the columns are scanned to.
 func campaignFields(c *query.Campaign) []any {
 	return []any{&c.ID, &c.Name, &c.StatusCode, dateTime(&c.StartAt), nullDateTime(&c.EndAt), &c.OfferCount, &c.ApplyCount, &c.ViewCount,
 		&c.BrandID, &c.PartnerID}
@@ -26,6 +28,7 @@ func campaignFields(c *query.Campaign) []any {
 // order of start_at; but each status has its own in that order (ix_campaign_status),
 // so the newest of each are merged. Where rows have to be looked at as well, those
 // since some time often fill a page (see walk); only when they do not, all are looked at.
+// An offset beyond deepestMerge, and a partner's campaigns, are read by allCampaigns.
 func (s *Source) SearchCampaigns(ctx context.Context, f query.CampaignFilter) ([]query.Campaign, error) {
 	if len(f.StatusCodes) > 0 {
 		// No status is other than ASCII, and such a text must not fail the others (see
@@ -46,6 +49,8 @@ func (s *Source) SearchCampaigns(ctx context.Context, f query.CampaignFilter) ([
 }
 
 // allCampaigns looks at all campaigns, or at all of a partner's.
+// A partner's are a range of ix_campaign_partner, in its order. All of them are a scan of the table with a sort (filesort),
+// of which the server keeps as many rows as the page's end needs.
 func (s *Source) allCampaigns(ctx context.Context, f query.CampaignFilter) ([]query.Campaign, error) {
 	where := filters(f)
 	if f.PartnerID != nil {
@@ -62,6 +67,7 @@ func (s *Source) allCampaigns(ctx context.Context, f query.CampaignFilter) ([]qu
 }
 
 // newestCampaigns answers the page when it is among the newest campaigns.
+// done says that the page is exact, as that of newestBrands does.
 func (s *Source) newestCampaigns(ctx context.Context, f query.CampaignFilter) (campaigns []query.Campaign, done bool, err error) {
 	page := func(since time.Time, all bool) (int64, error) {
 		narrow := f
@@ -77,6 +83,7 @@ func (s *Source) newestCampaigns(ctx context.Context, f query.CampaignFilter) (c
 		before, args := mergedByStatus(narrow, "c.campaign_id")
 		return s.count(ctx, before, args)
 	}
+	// The index alone decides who is on the page: one statement, whatever the size of the source.
 	if f.Keyword == "" && f.MinApplyCount == nil {
 		_, err = page(f.StartedAfter, true)
 		return campaigns, done, err
@@ -108,6 +115,8 @@ const deepestMerge = 1000
 
 // mergedByStatus is a statement for one column of a page of campaigns, newest first,
 // and its arguments.
+// Each branch is read down to the end of the page, so that the outer LIMIT and OFFSET see all rows that may be on it: a
+// k-way merge, written as a UNION ALL with a sort of at most that many rows for each status.
 func mergedByStatus(f query.CampaignFilter, column string) (string, []any) {
 	branches, args := byStatus(f, `SELECT `+column+` AS answer, c.start_at, c.campaign_id`,
 		` ORDER BY c.start_at DESC, c.campaign_id DESC LIMIT ?`, `
@@ -159,6 +168,7 @@ func split(codes []string) (known, others []string) {
 }
 
 // campaigns joins the columns of a page to its ids.
+// The order is that of the page once more: a derived table has none, as SQL says.
 func (s *Source) campaigns(ctx context.Context, ids string, args []any) ([]query.Campaign, error) {
 	statement := `SELECT ` + campaignColumns + `, p.name
 FROM (` + ids + `) page
@@ -182,6 +192,8 @@ ORDER BY c.start_at DESC, c.campaign_id DESC`
 }
 
 // Selected implements query.Source. The index on campaign and status has all that is counted.
+// The index is ix_application_campaign: a covering index, so that no row of the table is read. A campaign without any is
+// not in the map.
 func (s *Source) Selected(ctx context.Context, campaigns []query.ID) (map[query.ID]int64, error) {
 	selected := map[query.ID]int64{}
 	if len(campaigns) == 0 {
@@ -200,6 +212,7 @@ WHERE campaign_id IN (`+in+`) AND status IN ('SELECTED', 'DONE') GROUP BY campai
 }
 
 // CampaignCounts implements query.Source.
+// It is one row by the primary key, and a count in ix_application_campaign; nil where no campaign has the id.
 func (s *Source) CampaignCounts(ctx context.Context, id int64) (*query.CampaignCounts, error) {
 	const statement = `SELECT ` + campaignColumns + `, p.name,
   (SELECT COUNT(*) FROM campaign_application x WHERE x.campaign_id = c.campaign_id AND x.status IN ('SELECTED', 'DONE'))

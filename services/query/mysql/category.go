@@ -8,6 +8,8 @@ import (
 )
 
 // CategoryTree implements query.Source.
+// It reads the whole table, which is small, with a count of brands for each category in ix_brand_category. The service
+// keeps the answer for a minute and computes everything below a category from it: no recursive CTE runs at the source.
 func (s *Source) CategoryTree(ctx context.Context) ([]query.CategoryNode, error) {
 	var nodes []query.CategoryNode
 	const statement = `SELECT c.category_id, c.parent_id, (SELECT COUNT(*) FROM brand b WHERE b.category_id = c.category_id) FROM category c`
@@ -33,6 +35,8 @@ WHERE c.parent_id = ?
 ORDER BY c.display_order, c.category_id`
 
 // Categories implements query.Source.
+// The children of a parent are a range of ix_category_parent, in the order of display_order. Language in an answer says
+// which one the name is in, so that a caller sees a fallback.
 func (s *Source) Categories(ctx context.Context, parent int64, language string) ([]query.Category, error) {
 	categories := []query.Category{}
 	err := s.Query(ctx, selectCategories, []any{language, parent}, func(r *sql.Rows) error {

@@ -22,6 +22,8 @@ const (
 
 // Codes implements query.Source. Both statements hop through an index, from one value to the next: ix_campaign_status, and
 // ix_brand_category, whose countries are within their category.
+// It is a loose index scan: the server reads one entry for each value and not one for each row. Other columns than these
+// two are not asked for.
 func (s *Source) Codes(ctx context.Context, table, column string) ([]string, error) {
 	statement := `SELECT status_code FROM campaign GROUP BY status_code ORDER BY 1 LIMIT ?`
 	if table == "brand" && column == "country_code" {
@@ -38,6 +40,9 @@ func (s *Source) Codes(ctx context.Context, table, column string) ([]string, err
 }
 
 // Facts implements query.Source. It reads the newest rows by the primary key.
+// The first column of codes has the signs of the amounts beside it, since whoever sums has to know which kinds are
+// negative. Its
+// caller gives it two seconds, and keeps what came for ten minutes.
 func (s *Source) Facts(ctx context.Context, table string, shape query.TableShape) (query.TableFacts, error) {
 	facts := query.TableFacts{Codes: map[string][]query.Code{}}
 	var err error
@@ -61,10 +66,12 @@ func (s *Source) Facts(ctx context.Context, table string, shape query.TableShape
 	return facts, err
 }
 
+// selectForeignKeys reads the references of a table within the schema: another schema's are nothing that a caller may read.
 const selectForeignKeys = `SELECT k.column_name, k.referenced_table_name, k.referenced_column_name
 FROM information_schema.key_column_usage k
 WHERE k.table_schema = DATABASE() AND k.table_name = ? AND k.referenced_table_schema = DATABASE()`
 
+// foreignKeys are the references that the source declares, by column; the marketplace's own schema declares none.
 func (s *Source) foreignKeys(ctx context.Context, table string) (map[string]query.Reference, error) {
 	keys := map[string]query.Reference{}
 	err := s.Query(ctx, selectForeignKeys, []any{table}, func(r *sql.Rows) error {
@@ -77,12 +84,15 @@ func (s *Source) foreignKeys(ctx context.Context, table string) (map[string]quer
 	return keys, err
 }
 
+// counted are the most frequent codes of a column, and of how many rows they were counted; NULL counts as a row and is no
+// code.
 type counted struct {
 	most []query.Code
 	rows int64
 }
 
 // countCodes counts the values of a column in the newest rows. Names are the shape's, never a caller's.
+// The derived table takes the newest rows by the primary key, backwards: the cost is bounded, however large the table is.
 func (s *Source) countCodes(ctx context.Context, table, column, amount, key string) (counted, error) {
 	signs, inner := `NULL, NULL`, ``
 	if amount != "" {
@@ -130,10 +140,13 @@ FROM (SELECT ` + column + ` AS at FROM ` + table + ` ORDER BY ` + key + ` DESC L
 // maxColumns bounds how many columns a catalog has.
 const maxColumns = 20_000
 
+// selectCatalog reads what information_schema shows the account, which is what it may read.
 const selectCatalog = `SELECT c.table_name, c.column_name, c.data_type, c.is_nullable = 'YES', c.column_key
 FROM information_schema.columns c WHERE c.table_schema = DATABASE() ORDER BY c.table_name, c.ordinal_position LIMIT ?`
 
 // Catalog implements query.Source.
+// Names are put into upper case, as the tokens of the guard have them. Whether the server knows named time zones is tried
+// with one conversion, which answers NULL where the tables of zones are empty.
 func (s *Source) Catalog(ctx context.Context) (*notice.Catalog, error) {
 	upper := func(name string) string { return strings.Map(lexer.UpperASCII, name) }
 	c := &notice.Catalog{Tables: map[string]map[string]notice.Column{}}

@@ -22,6 +22,7 @@ var selectOwners = map[query.Kind]string{
 }
 
 // Owners implements query.IDSource.
+// What does not exist is absent from the map. A partner owns itself.
 func (s *Source) Owners(ctx context.Context, kind query.Kind, ids []int64) (map[int64]int64, error) {
 	owners := make(map[int64]int64, len(ids))
 	err := inLists(ids, func(list string, args []any) error {
@@ -38,6 +39,8 @@ func (s *Source) Owners(ctx context.Context, kind query.Kind, ids []int64) (map[
 }
 
 // Rows implements query.IDSource.
+// The order of the rows is not that of ids, and an id that does not exist has no row. The rows are those of the searches,
+// so that a segment shows what a search has shown.
 func (s *Source) Rows(ctx context.Context, kind query.Kind, ids []int64) ([]query.Row, error) {
 	rows := make([]query.Row, 0, len(ids))
 	err := inLists(ids, func(list string, args []any) error {
@@ -65,8 +68,10 @@ func (s *Source) Rows(ctx context.Context, kind query.Kind, ids []int64) ([]quer
 	return rows, err
 }
 
+// selectBrands is what brandsOf takes for a page: the ids with their newest start_at.
 const selectBrands = `SELECT b.brand_id, ` + lastCampaign + ` AS last_campaign_at FROM brand b WHERE b.brand_id IN `
 
+// selectPartners reads partners by their primary key.
 const selectPartners = `SELECT p.partner_id, p.name, p.business_no, p.country_code, p.created_at FROM partner p WHERE p.partner_id IN `
 
 // By partner and not by address, so that ix_partner_admin_partner finds them and the
@@ -74,6 +79,7 @@ const selectPartners = `SELECT p.partner_id, p.name, p.business_no, p.country_co
 const selectContactAddresses = `SELECT a.partner_id, a.email, a.name FROM partner_admin a WHERE ` + active + ` AND a.partner_id IN `
 
 // ContactAddresses implements query.RecipientSource.
+// Only active contacts are yielded: verified, and with an account that is READY. Neither order nor uniqueness is promised.
 func (s *Source) ContactAddresses(ctx context.Context, partners []int64, yield func(partner int64, email, name string)) error {
 	return inLists(partners, func(list string, args []any) error {
 		return s.Query(ctx, selectContactAddresses+list, args, func(r *sql.Rows) error {
@@ -88,6 +94,7 @@ func (s *Source) ContactAddresses(ctx context.Context, partners []int64, yield f
 	})
 }
 
+// selectMemberAddresses finds by ix_member_email which addresses belong to B2C members, who are never written to.
 const selectMemberAddresses = `SELECT m.email FROM member m WHERE m.email IN `
 
 // MemberAddresses implements query.RecipientSource. Where the column's collation tells
@@ -114,6 +121,7 @@ func (s *Source) MemberAddresses(ctx context.Context, emails []string, yield fun
 }
 
 // inLists runs a statement for at most listed values at a time.
+// A list is written with placeholders: values of callers are never part of a statement's text. It stops at the first error.
 func inLists[T any](values []T, run func(list string, args []any) error) error {
 	for len(values) > 0 {
 		n := min(len(values), listed)

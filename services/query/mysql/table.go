@@ -14,15 +14,18 @@ import (
 // A base table is what SHOW CREATE TABLE answers as a table: no view, no sequence.
 const baseTable = `t.table_schema = DATABASE() AND t.table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')`
 
+// selectTables reads names, comments and the server's estimate of the rows: InnoDB's statistics, which may be off by half.
 const selectTables = `SELECT t.table_name, t.table_comment, COALESCE(t.table_rows, 0)
 FROM information_schema.tables t
 WHERE ` + baseTable
 
 // Tables implements query.Source.
+// They are those of the connection's database alone, in the order of their names.
 func (s *Source) Tables(ctx context.Context) ([]query.Table, error) {
 	return s.tables(ctx, selectTables+` ORDER BY t.table_name`)
 }
 
+// tables runs a statement that begins with selectTables.
 func (s *Source) tables(ctx context.Context, statement string, args ...any) ([]query.Table, error) {
 	tables := []query.Table{}
 	err := s.Query(ctx, statement, args, func(r *sql.Rows) error {
@@ -65,6 +68,7 @@ func isNoName(name string) bool {
 }
 
 // TableColumns implements query.Source.
+// nil says that there is no base table of that name: the service makes E_NOT_FOUND of it.
 func (s *Source) TableColumns(ctx context.Context, name string) (*query.TableColumns, error) {
 	t, err := s.table(ctx, name)
 	if t == nil || err != nil {
@@ -77,11 +81,13 @@ func (s *Source) TableColumns(ctx context.Context, name string) (*query.TableCol
 	return &query.TableColumns{Table: t.Name, Comment: t.Comment, ApproxRows: t.ApproxRows, Columns: columns}, nil
 }
 
+// selectColumns reads columns in the order in which the table has them.
 const selectColumns = `SELECT c.column_name, c.column_type, c.is_nullable = 'YES', c.column_key, c.column_default, c.extra, c.column_comment
 FROM information_schema.columns c
 WHERE c.table_schema = DATABASE() AND c.table_name = ?
 ORDER BY c.ordinal_position`
 
+// columns are those of a table in one form for both kinds of server, as MySQL 8 writes it.
 func (s *Source) columns(ctx context.Context, table string) ([]query.Column, error) {
 	dialect, err := s.Dialect(ctx)
 	if err != nil {
@@ -109,6 +115,7 @@ func (s *Source) columns(ctx context.Context, table string) ([]query.Column, err
 // tinyint(1), which says boolean, and where zerofill needs one.
 var widths = regexp.MustCompile(`^((?:small|medium|big|tiny)?int|year)\(\d+\)( unsigned)?$`)
 
+// plainType is a column's type without a display width: bigint(20) unsigned is bigint unsigned.
 func plainType(t string) string {
 	if strings.HasPrefix(t, "tinyint(1)") {
 		return t
@@ -133,6 +140,7 @@ func plainDefault(d *string) *string {
 }
 
 // IsView implements query.Source.
+// The service asks it where a name is no base table, so that the refusal can say what to do with a view.
 func (s *Source) IsView(ctx context.Context, name string) (is bool, err error) {
 	if isNoName(name) {
 		return false, nil
@@ -146,6 +154,7 @@ func (s *Source) IsView(ctx context.Context, name string) (is bool, err error) {
 var plainExpression = strings.NewReplacer(`\'`, `'`, `\\`, `\`)
 
 // TableDDL implements query.Source.
+// DDL is the server's own text, comments of the schema included. nil says that there is no base table of that name.
 func (s *Source) TableDDL(ctx context.Context, name string, indexes bool) (*query.TableDDL, error) {
 	t, err := s.table(ctx, name)
 	if t == nil || err != nil {
@@ -182,6 +191,7 @@ WHERE i.table_schema = DATABASE() AND i.table_name = ?
 ORDER BY i.index_name <> 'PRIMARY', i.index_name, i.seq_in_index`
 )
 
+// indexes are those of a table, the primary key first. A column is told as it was declared: name(10) of a prefix, and DESC.
 func (s *Source) indexes(ctx context.Context, table string) ([]query.Index, error) {
 	dialect, err := s.Dialect(ctx)
 	if err != nil {

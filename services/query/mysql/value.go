@@ -24,6 +24,7 @@ type dateTimeScanner struct {
 	null **query.DateTime
 }
 
+// Scan implements sql.Scanner. The text keeps its fraction, and gets no zone: the source's times have none.
 func (s dateTimeScanner) Scan(value any) error {
 	text, ok := value.([]byte)
 	switch {
@@ -48,6 +49,7 @@ type conditions struct {
 	args []any
 }
 
+// add adds a filter with its arguments. text is a constant of this package, or made of such; values stand for ? alone.
 func (c *conditions) add(text string, args ...any) {
 	c.text = append(c.text, text)
 	c.args = append(c.args, args...)
@@ -95,6 +97,7 @@ func contains(keyword string) string {
 	return "%" + escapeLike.Replace(keyword) + "%"
 }
 
+// escapeLike escapes what LIKE would take for a wildcard, and the escape character itself.
 var escapeLike = strings.NewReplacer("!", "!!", "%", "!%", "_", "!_")
 
 // like is the operator that goes with contains.
@@ -103,12 +106,14 @@ const like = ` LIKE ? ESCAPE '!'`
 // incomparable tells whether a statement failed because a text of the caller's, an
 // emoji in most cases, cannot be compared with a column of an older character set:
 // then no row can match it.
+// The searches answer no rows then, and no error: a keyword of that kind is a right question.
 func incomparable(err error) bool {
 	var answered *mysqldriver.MySQLError
 	return errors.As(err, &answered) && (answered.Number == errno.IllegalMix || answered.Number == errno.CannotConvert)
 }
 
 // placeholders is ?, ?, ? for an IN list, with its arguments.
+// An empty list would be IN (), which is a syntax error: callers ask for values first.
 func placeholders[T any](values []T) (string, []any) {
 	args := make([]any, len(values))
 	for i, v := range values {

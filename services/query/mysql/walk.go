@@ -16,6 +16,8 @@ const campaignsPerRow = 4
 // as the page should take after what was found, but eight times as many at a step. look answers how many rows of the list, up
 // to the page's end, are there since a time; all says that none of c's campaigns is older. The walk ends without a full page
 // when it should take more campaigns than most answers, unless c has no more. Keyword and MinApplyCount are look's alone.
+// In words of query processing it is a top-k search over a descending index with an adaptive window: it widens the window
+// by what the selectivity of the filters, seen so far, asks for, and gives up for a scan when that is cheaper.
 func (s *Source) walk(ctx context.Context, c query.CampaignFilter, perRow int64, most func() (int64, error),
 	look func(since time.Time, all bool) (found int64, err error)) error {
 	c.Keyword, c.MinApplyCount = "", nil
@@ -42,6 +44,9 @@ func (s *Source) walk(ctx context.Context, c query.CampaignFilter, perRow int64,
 		if c.StartedAfter.IsZero() && len(c.StatusCodes) == 0 {
 			return nil
 		}
+		// Of a bounded range of dates it may be cheaper to read the whole range than the whole table: the range is counted
+		// up to
+		// the bound.
 		there, args := byStatus(c, `SELECT 1`, ` LIMIT ?`, ` UNION ALL `, bound)
 		if in, err := s.count(ctx, there+` LIMIT ?`, append(args, bound)); err != nil || in >= bound {
 			return err
@@ -53,6 +58,7 @@ func (s *Source) walk(ctx context.Context, c query.CampaignFilter, perRow int64,
 
 // recently returns the start of the campaign behind the newest n of c, and all when there are no more than n: then none is older
 // than c.StartedAfter, which it returns. A zero time without all promises nothing.
+// It reads entries of ix_campaign_status alone. A zero date (0000-00-00) sorts last, and is no time to walk back to.
 func (s *Source) recently(ctx context.Context, c query.CampaignFilter, n int64) (since time.Time, all bool, err error) {
 	c.Page = query.Page{Limit: 1, Offset: n}
 	ids, args := mergedByStatus(c, "c.start_at")
@@ -72,6 +78,7 @@ func (s *Source) recently(ctx context.Context, c query.CampaignFilter, n int64) 
 }
 
 // rows is about how many rows a table has, as the server knows without counting; 0 when it does not.
+// The estimate is enough: it decides between two ways to the same answer.
 func (s *Source) rows(ctx context.Context, table string) (n int64, err error) {
 	const statement = `SELECT TABLE_ROWS FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ?`
 	err = s.Query(ctx, statement, []any{table}, func(r *sql.Rows) error {

@@ -11,6 +11,7 @@ import (
 )
 
 // Each part reads an index of its own: reviews_waiting, reviews_approved with targets_progress, reviews_troubled.
+// to_send is what is approved and has no outcome yet; sending is the part of it whose hand-over has begun.
 const backlog = `SELECT w.drafts, w.mails, w.oldest, a.to_send, a.sending, t.failed, t.unknown FROM
 	(SELECT count(*) AS drafts, coalesce(sum(pending), 0) AS mails, min(queued_at) AS oldest
 		FROM review_control.reviews WHERE status = 'in_review') w,
@@ -21,6 +22,8 @@ const backlog = `SELECT w.drafts, w.mails, w.oldest, a.to_send, a.sending, t.fai
 		FROM review_control.reviews WHERE failed + unknown > 0 AND changed_at >= $1) t`
 
 // Backlog counts what waits, and what went wrong with drafts that have changed since a moment.
+// It is one statement, so the numbers are of one moment. The admin service asks for it by an operation, and the gauges each time that
+// they are sampled.
 func (s *Store) Backlog(ctx context.Context, since time.Time) (reviewcontrol.Backlog, error) {
 	b, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[reviewcontrol.Backlog], backlog, since)
 	return b, explain(err)

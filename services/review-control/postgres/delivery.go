@@ -13,6 +13,7 @@ import (
 )
 
 // Finish makes approved targets wait for their delivery, a job for each, once they may leave.
+// The job FinishReview calls it. wait says for how long the job has to sleep before it asks again; 0 when there is nothing left to do.
 func (s *Store) Finish(ctx context.Context, id reviewcontrol.ID, now time.Time) (wait time.Duration, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		r, err := review(ctx, tx, id, ` FOR NO KEY UPDATE`)
@@ -36,6 +37,7 @@ func (s *Store) Finish(ctx context.Context, id reviewcontrol.ID, now time.Time) 
 }
 
 // addDeliveries adds a job for each mail.
+// They are added in the transaction that makes the mails wait (transactional outbox): no mail waits without a job.
 func (s *Store) addDeliveries(ctx context.Context, tx pgx.Tx, id reviewcontrol.ID, indexes []int) error {
 	list := make([]jobs.Job, len(indexes))
 	for i, index := range indexes {
@@ -48,6 +50,9 @@ func (s *Store) addDeliveries(ctx context.Context, tx pgx.Tx, id reviewcontrol.I
 const missed = time.Minute
 
 // Turn gives a target's mail its place in the line of all mails.
+// at is when the mail may leave; due is false for a mail that waits no more. The line is one time for all replicas, pace.next_at, which
+// each mail moves ahead by interval. A place that is further away than near is kept with the target, because its job does not wait for
+// that long.
 func (s *Store) Turn(ctx context.Context, id reviewcontrol.ID, index int, now time.Time,
 	interval, near time.Duration) (at time.Time, due bool, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
@@ -83,6 +88,8 @@ func (s *Store) Turn(ctx context.Context, id reviewcontrol.ID, index int, now ti
 
 // TakeTest implements reviewcontrol.TestStore. A test takes its interval from a line of the person's own, which may be as long as
 // what comes at once.
+// again is the zero time, or in the past, for a test that may be sent. The arithmetic is GCRA: next_at is when nothing of what was taken
+// is left.
 func (s *Store) TakeTest(ctx context.Context, user string, now time.Time, every time.Duration, atOnce int,
 	entry audit.Entry) (again time.Time, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {

@@ -20,9 +20,11 @@ const (
 )
 
 // unsynced reads the index reviews_unsynced.
+// LIMIT bounds what a sample costs when authoring has been away for long.
 const unsynced = `SELECT count(*) FROM (SELECT FROM review_control.reviews WHERE synced < version AND status <> 'draft' LIMIT $1) u`
 
 // Sample is what waits for reviewers, for the mail server and for authoring. Run it as a background task.
+// The numbers are of the store, not of this process.
 func (s *Store) Sample(logger *slog.Logger, now func() time.Time) *telemetry.Sample {
 	return &telemetry.Sample{Name: "review", Logger: logger, Gauges: []telemetry.Gauge{
 		{Name: "hub.review.drafts.waiting", Description: "Drafts in review."},

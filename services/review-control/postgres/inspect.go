@@ -11,6 +11,7 @@ import (
 )
 
 const (
+	// uninspected pages by keyset pagination along the partial index targets_uninspected, which gets empty as the inspection goes on.
 	uninspected = `SELECT ` + targetColumns + ` FROM review_control.targets
 		WHERE draft_id = $1 AND inspected_hash = '' AND position > $2 ORDER BY position LIMIT $3`
 
@@ -18,8 +19,10 @@ const (
 	addVariant = `INSERT INTO review_control.variants (draft_id, number, digest, subject, placeholders, targets)
 		SELECT $1, coalesce(max(number), 0) + 1, $2, $3, $4, 0 FROM review_control.variants WHERE draft_id = $1
 		ON CONFLICT (draft_id, digest) DO NOTHING`
+	// variantOf reads the number whoever has given it: this statement's INSERT, or one before.
 	variantOf = `SELECT number FROM review_control.variants WHERE draft_id = $1 AND digest = $2`
 
+	// keepInspected counts only rows that it has changed, so a batch that is kept twice counts once.
 	keepInspected = `WITH kept AS (
 			UPDATE review_control.targets t SET subject = x.subject, inspected_hash = x.hash, flags = x.flags, hints = x.hints, variant = x.variant
 			FROM unnest($2::int[], $3::text[], $4::text[], $5::int[], $6::int[], $7::int[]) AS x (position, subject, hash, flags, hints, variant)
@@ -48,6 +51,7 @@ func (s *Store) Uninspected(ctx context.Context, id reviewcontrol.ID, after, lim
 }
 
 // KeepInspected keeps the inspections of targets that have none yet.
+// E_NOT_FOUND for a draft without a review. A batch costs one statement, and two more for each variant in it that the batch has not met.
 func (s *Store) KeepInspected(ctx context.Context, id reviewcontrol.ID, batch []reviewcontrol.Inspected) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		if _, err := review(ctx, tx, id, ` FOR NO KEY UPDATE`); err != nil {
@@ -58,6 +62,7 @@ func (s *Store) KeepInspected(ctx context.Context, id reviewcontrol.ID, batch []
 		flags, hints, numbers := make([]int32, len(batch)), make([]int32, len(batch)), make([]int32, len(batch))
 		for i, x := range batch {
 			positions[i], subjects[i], hashes[i] = int32(x.Index), text.Storable(x.Subject), x.Hash
+			// Two columns: flags keep a mail out of what is decided together, hints do not.
 			flags[i], hints[i] = int32(x.Flags&^triage.Hints), int32(x.Flags&triage.Hints)
 			if x.Template == nil {
 				continue
@@ -85,11 +90,14 @@ func (s *Store) KeepInspected(ctx context.Context, id reviewcontrol.ID, batch []
 }
 
 // Variants returns the variants of a draft, the largest first.
+// A variant of one mail is none, and is left out.
 func (s *Store) Variants(ctx context.Context, id reviewcontrol.ID) ([]reviewcontrol.Variant, error) {
 	return collect(ctx, s.pool, pgx.RowToStructByName[reviewcontrol.Variant], variants, int64(id))
 }
 
 // Tally counts the targets that a filter finds.
+// Choice and Flag of the filter are applied to the groups, not in SQL: the console shows the counts of the other choices and flags
+// beside the list that it filters by them.
 func (s *Store) Tally(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.TargetFilter) (reviewcontrol.Tally, error) {
 	choice, flag := f.Choice, f.Flag
 	f.Choice, f.Flag, f.Search = "", 0, text.Storable(f.Search)

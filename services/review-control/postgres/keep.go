@@ -14,6 +14,8 @@ import (
 
 // Update locks a review, hands it over with the targets of the indexes, and commits the steps that the function makes,
 // with the jobs that follow.
+// The lock on the review comes before those on its targets, so that two transactions on one draft do not deadlock. E_NOT_FOUND for a
+// draft without a review, and for an index that it does not have.
 func (s *Store) Update(ctx context.Context, id reviewcontrol.ID, indexes []int,
 	change func(*reviewcontrol.Transaction) error) (reviewcontrol.Review, error) {
 	return s.update(ctx, id, change, func(tx pgx.Tx, t *reviewcontrol.Transaction) error {
@@ -38,6 +40,7 @@ func (s *Store) update(ctx context.Context, id reviewcontrol.ID, change func(*re
 		if err != nil {
 			return err
 		}
+		// The suppression list is asked within the transaction, right before a hand-over is recorded.
 		t := &reviewcontrol.Transaction{Review: r, IsListed: func(email string) (bool, error) {
 			var listed bool
 			err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM review_control.suppressions WHERE email_key = $1)`,
@@ -63,6 +66,7 @@ func (s *Store) update(ctx context.Context, id reviewcontrol.ID, change func(*re
 }
 
 // keep writes the steps of a transaction in one round trip, its audit row, and the jobs that follow.
+// A step that Counts moves the version on, which is what authoring is told of. Tries of one mail do not, and add no job.
 func (s *Store) keep(ctx context.Context, tx pgx.Tx, t *reviewcontrol.Transaction) error {
 	b := &pgx.Batch{}
 	id := t.Review.DraftID
@@ -98,6 +102,7 @@ func (s *Store) keep(ctx context.Context, tx pgx.Tx, t *reviewcontrol.Transactio
 }
 
 // keepReview writes the row of the review.
+// Callers have locked the row, so it is written as a whole, without a comparison.
 func keepReview(b *pgx.Batch, r reviewcontrol.Review) {
 	b.Queue(`UPDATE review_control.reviews SET status = $2, pending = $3, approved = $4, rejected = $5,
 		sent = $6, failed = $7, suppressed = $8, unknown = $9, version = $10, attempted = $11, closed_by = $12, closed_at = $13,
@@ -123,6 +128,7 @@ func keepDecision(b *pgx.Batch, id reviewcontrol.ID, t *reviewcontrol.Target) {
 }
 
 // keepDelivery writes how far the target's mail is. Its place in the line goes: another try draws another.
+// Which state may follow which is the domain's to say.
 func keepDelivery(b *pgx.Batch, id reviewcontrol.ID, t *reviewcontrol.Target) {
 	d := t.Delivery
 	b.Queue(`UPDATE review_control.targets
@@ -152,6 +158,8 @@ const syncAfter = time.Second
 // follow adds the jobs that follow from a changed review: the one that makes mails leave once it is approved, and the one
 // that tells authoring, unless that is on its way already. A new status and decisions are told at once, and mails are
 // counted for a moment.
+// sync_waiting coalesces: while a SyncDraft is on its way, counts that change add no other job. The job reads the row when it runs
+// (TakeSync).
 func (s *Store) follow(ctx context.Context, tx pgx.Tx, t *reviewcontrol.Transaction) error {
 	r := &t.Review
 	had := func(kind reviewcontrol.StepKind) bool {

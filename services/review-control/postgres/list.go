@@ -14,8 +14,10 @@ import (
 )
 
 const (
+	// openMakers reads the partial index reviews_open, whatever number of reviews has ended.
 	openMakers = `SELECT DISTINCT created_by, hub_user, external_user FROM review_control.reviews
 		WHERE status IN ('draft', 'in_review')`
+	// aheadOf reads the partial index reviews_unsynced, and flagged the index targets_flagged.
 	aheadOf = `SELECT draft_id, status FROM review_control.reviews
 		WHERE synced < version AND status <> 'draft' ORDER BY draft_id DESC LIMIT $1`
 	flagged = `SELECT draft_id, count(*), bit_or(flags) FROM review_control.targets
@@ -26,10 +28,13 @@ const (
 		WHERE lower(to_email) COLLATE "C" >= $1 AND lower(to_email) COLLATE "C" < $2
 		ORDER BY lower(to_email) COLLATE "C", draft_id DESC, position LIMIT $3`
 
+	// The primary key of presence begins with draft_id; a draft has few rows.
 	presentAt = `SELECT draft_id, name, email FROM review_control.presence
 		WHERE draft_id = ANY ($1) AND seen_at > $2 AND email <> $3 ORDER BY draft_id, name, email`
+	// SKIP LOCKED, so that reviewers who look at the same moment do not wait for each other's tidying.
 	forgetPresence = `DELETE FROM review_control.presence WHERE (draft_id, email) IN (
 		SELECT draft_id, email FROM review_control.presence WHERE seen_at < $1 ORDER BY seen_at LIMIT 100 FOR UPDATE SKIP LOCKED)`
+	// The SELECT makes nothing of a draft that has no review; the WHERE at the end spares the row a write more often than needed.
 	seePresence = `INSERT INTO review_control.presence AS p (draft_id, email, name, seen_at)
 		SELECT draft_id, $2, $3, $4 FROM review_control.reviews WHERE draft_id = $1 AND status <> 'draft'
 		ON CONFLICT (draft_id, email) DO UPDATE SET name = excluded.name, seen_at = excluded.seen_at WHERE p.seen_at <= $5`
@@ -56,6 +61,7 @@ func (s *Store) Ahead(ctx context.Context, limit int) (map[reviewcontrol.ID]revi
 }
 
 // Flagged sums up what a reviewer should look at among the undecided mails of drafts.
+// A draft without a flag is absent.
 func (s *Store) Flagged(ctx context.Context, ids []reviewcontrol.ID) (map[reviewcontrol.ID]reviewcontrol.Flagged, error) {
 	sums := map[reviewcontrol.ID]reviewcontrol.Flagged{}
 	_, err := collect(ctx, s.pool, func(row pgx.CollectableRow) (id reviewcontrol.ID, err error) {
@@ -70,6 +76,7 @@ func (s *Store) Flagged(ctx context.Context, ids []reviewcontrol.ID) (map[review
 }
 
 // MailsTo returns the mails whose address begins with a text in small letters.
+// A range of the index targets_address: from the text itself to the text with the last character of Unicode behind it.
 func (s *Store) MailsTo(ctx context.Context, begin string, limit int) ([]reviewcontrol.AddressedMail, error) {
 	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[mailRow], mailsTo, begin, begin+string(utf8.MaxRune), limit)
 	mails := make([]reviewcontrol.AddressedMail, len(rows))
@@ -104,6 +111,7 @@ func (s *Store) See(ctx context.Context, id reviewcontrol.ID, by reviewcontrol.R
 }
 
 // Present returns the others who were seen at the drafts after a moment, by name.
+// Somebody without a name is there by their address.
 func (s *Store) Present(ctx context.Context, ids []reviewcontrol.ID, but reviewcontrol.Reviewer, after time.Time) (
 	map[reviewcontrol.ID][]string, error) {
 	present := map[reviewcontrol.ID][]string{}

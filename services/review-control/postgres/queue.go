@@ -19,6 +19,9 @@ import (
 )
 
 // Intend keeps that a draft is about to be queued.
+// The row is a review in status draft, and the job CompleteQueue comes for it after reviewcontrol.QueueTakes, should the process die. An
+// intent that is there already is returned when it is the same call's (a retry). Another call's is E_CONFLICT, and another input under
+// the same key is write.Reused.
 func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent,
 	targets []reviewcontrol.Target) (kept reviewcontrol.Intent, err error) {
 	caller, err := json.Marshal(in.Caller)
@@ -38,6 +41,7 @@ func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent,
 			return err
 		}
 		if tag.RowsAffected() == 0 {
+			// ON CONFLICT: the draft has a row, or the key has an intent for another draft (reviews_intent).
 			kept, err = s.earlier(ctx, tx, in)
 			return err
 		}
@@ -46,6 +50,7 @@ func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent,
 			return err
 		}
 		columns := []string{"draft_id", "position", "external_id", "to_email", "to_name", "mailings"}
+		// COPY, because a draft has thousands of targets.
 		err = postgres.Copy(ctx, tx, pgx.Identifier{schema, "targets"}, columns,
 			pgx.CopyFromSlice(len(targets), func(i int) ([]any, error) {
 				t := targets[i]
@@ -99,6 +104,7 @@ func queueing() error {
 }
 
 // intentRow is the row of a review whose draft is about to be queued.
+// The key is three columns, as idempotency_keys has it; the caller is JSON, for the job that speaks for them later.
 type intentRow struct {
 	DraftID     reviewcontrol.ID
 	TargetCount int
@@ -151,6 +157,8 @@ func (s *Store) Queueing(ctx context.Context, id reviewcontrol.ID) (bool, error)
 }
 
 // Enqueue makes the intent a review, once for its key.
+// Keys.Once keeps the answer with the key, in the transaction that changes the row; a replay gets that answer. E_CONFLICT when the
+// intent is gone.
 func (s *Store) Enqueue(ctx context.Context, in reviewcontrol.Intent, answer tool.Result, entry audit.Entry) (tool.Result, error) {
 	answer, err := s.keys.Once(ctx, in.Key, func(ctx context.Context, tx pgx.Tx) (tool.Result, audit.Entry, error) {
 		tag, err := tx.Exec(ctx, `UPDATE review_control.reviews SET status = 'in_review', synced = version, changed_at = now()`+sameIntent,
@@ -167,6 +175,7 @@ func (s *Store) Enqueue(ctx context.Context, in reviewcontrol.Intent, answer too
 }
 
 // Withdraw forgets an intent whose draft cannot be queued.
+// An intent that is gone is no failure. Triggers of the tables refuse to delete anything else than an intent.
 func (s *Store) Withdraw(ctx context.Context, in reviewcontrol.Intent) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		var id int64

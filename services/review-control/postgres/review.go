@@ -18,15 +18,19 @@ import (
 )
 
 const (
+	// reviewColumns and targetColumns are what is read; each has the name of the field that it is read into. An intent (status draft) is
+	// no review yet, so the queries leave it out.
 	reviewColumns = `draft_id, status, pending, approved, rejected, sent, failed, suppressed, unknown, version, attempted,
 	queued_at, actor, note, created_by, hub_user, external_user, sender_name, sender_email, closed_by, closed_at,
 	actions, reopened, leaves_at, inspected, layout`
 	oneReview   = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = $1 AND status <> 'draft'`
 	manyReviews = `SELECT ` + reviewColumns + ` FROM review_control.reviews WHERE draft_id = ANY ($1) AND status <> 'draft'`
 
+	// The partial index reviews_waiting has them in this order.
 	waitingReviews = `SELECT ` + reviewColumns + ` FROM review_control.reviews
 		WHERE status = 'in_review' AND pending > 0 ORDER BY queued_at, draft_id LIMIT $1`
 
+	// takeSync says that no job is on its way in the same statement in which it reads: what changes afterwards adds another job.
 	takeSync = `UPDATE review_control.reviews SET sync_waiting = false WHERE draft_id = $1 AND status <> 'draft' RETURNING ` + reviewColumns
 	// Of most drafts the rejected ones are few: the index has them.
 	rejectionsOf = `SELECT reason, count(*) FROM review_control.targets
@@ -41,6 +45,7 @@ const (
 	subject, inspected_hash, flags | hints AS flags, variant`
 	oneTarget   = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = $2`
 	manyTargets = `SELECT ` + targetColumns + ` FROM review_control.targets WHERE draft_id = $1 AND position = ANY ($2) ORDER BY position`
+	// Rows are locked by position, so that two who want some of the same ones wait and do not deadlock.
 	lockTargets = manyTargets + ` FOR NO KEY UPDATE`
 )
 
@@ -117,6 +122,7 @@ func (s *Store) Review(ctx context.Context, id reviewcontrol.ID) (reviewcontrol.
 }
 
 // Reviews returns the reviews that there are of the drafts.
+// A draft without one is absent.
 func (s *Store) Reviews(ctx context.Context, ids []reviewcontrol.ID) (map[reviewcontrol.ID]reviewcontrol.Review, error) {
 	rows, err := collect(ctx, s.pool, pgx.RowToStructByNameLax[reviewRow], manyReviews, drafts(ids))
 	found := make(map[reviewcontrol.ID]reviewcontrol.Review, len(rows))
@@ -149,6 +155,8 @@ const suppressedSince = `EXISTS (SELECT FROM review_control.suppressions s WHERE
 const sharedVariants = `SELECT number FROM review_control.variants WHERE draft_id = $1 AND targets > 1`
 
 // listTargets is the query of a filter: each has an index of its own.
+// This is keyset pagination: $2 is the index of the target after which the page begins, whose place in the order of the filter is
+// computed from its row. Back turns the order around, and the caller turns the page again.
 func listTargets(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (sql string, args []any) {
 	sql, args = conditions(f, []any{int64(id), int64(f.After), f.Limit})
 	key, of := orderOf(f)
@@ -162,6 +170,7 @@ func listTargets(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (sql string,
 }
 
 // orderOf is what the targets of a filter are ordered by, and that of the target $2.
+// (flags = 0) is false for a mail with a flag, and false sorts before true; the index targets_flagged_first has this expression.
 func orderOf(f reviewcontrol.TargetFilter) (key []string, of string) {
 	if !f.FlaggedFirst {
 		return []string{"position"}, "($2)"
@@ -171,6 +180,7 @@ func orderOf(f reviewcontrol.TargetFilter) (key []string, of string) {
 }
 
 // placeOf is the query for the place of After among the targets of a filter.
+// It counts the targets up to After, so it costs as much as After is far down. The console shows it as "12 of 340".
 func placeOf(id reviewcontrol.ID, f reviewcontrol.TargetFilter) (sql string, args []any) {
 	sql, args = conditions(f, []any{int64(id), int64(f.After)})
 	key, of := orderOf(f)
@@ -187,6 +197,8 @@ func (s *Store) Place(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.
 }
 
 // conditions are those of a filter, but for After and Limit, behind a WHERE.
+// before are the arguments of the query around it, which its own follow. A condition that repeats one of an index, as that of
+// targets_progress, lets the planner use that partial index.
 func conditions(f reviewcontrol.TargetFilter, before []any) (sql string, args []any) {
 	args = before
 	add := func(condition string, arg any) {
@@ -304,6 +316,7 @@ func (s *Store) TakeSync(ctx context.Context, id reviewcontrol.ID) (
 }
 
 // Synced keeps what authoring knows.
+// An older version never takes the place of a newer one: jobs may end in another order than they began.
 func (s *Store) Synced(ctx context.Context, id reviewcontrol.ID, version int64) error {
 	_, err := s.pool.Exec(ctx, `UPDATE review_control.reviews SET synced = $2 WHERE draft_id = $1 AND synced < $2`, int64(id), version)
 	return explain(err)

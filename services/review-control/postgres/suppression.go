@@ -64,6 +64,7 @@ SELECT email_key, 'add', source, reason, by, $8, at FROM added`
 
 // suppress adds entries to the list, and tells how many were new. An address is on it under its suppression.Key, in whatever
 // case it was written.
+// It returns how many rows the second INSERT has written: an event for each address that was added.
 func suppress(ctx context.Context, q postgres.Querier, list []suppression.Entry, source, by string, at time.Time,
 	importID *int64) (added int, err error) {
 	n := len(list)
@@ -89,6 +90,7 @@ func (s *Store) Suppress(ctx context.Context, x suppression.Entry, entry audit.E
 }
 
 // Unsuppress removes an address from the list.
+// E_NOT_FOUND for an address that is not on it. The event stays for ever, so why it was there can still be read.
 func (s *Store) Unsuppress(ctx context.Context, email, by, reason string, at time.Time, entry audit.Entry) error {
 	return s.atomically(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `WITH removed AS (DELETE FROM review_control.suppressions WHERE email_key = $1 RETURNING email_key)
@@ -157,6 +159,8 @@ func (s *Store) ImportData(ctx context.Context, id suppression.ID) (data []byte,
 }
 
 // ImportBatch stores a batch behind those done before.
+// in is the import as the caller has read it: one that another job has moved on is an error, because its lines would be counted twice.
+// The first suppression.MaxBadLines bad lines are kept.
 func (s *Store) ImportBatch(ctx context.Context, in suppression.Import, b suppression.Batch) (now suppression.Import, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		if now, err = oneImport(ctx, tx, in.ID, ` FOR NO KEY UPDATE`); err != nil {
@@ -204,6 +208,7 @@ func (s *Store) BadLines(ctx context.Context, id suppression.ID, after, limit in
 }
 
 // TokenMail returns the mail whose link to unsubscribe has a token.
+// The token is looked up by the unique index targets_token; E_NOT_FOUND for one that no mail has.
 func (s *Store) TokenMail(ctx context.Context, token []byte) (suppression.Mail, error) {
 	m, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[suppression.Mail], `SELECT draft_id, position AS index, to_email AS email
 		FROM review_control.targets WHERE unsubscribe_token = $1`, token)

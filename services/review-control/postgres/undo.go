@@ -23,11 +23,13 @@ const (
 		FROM (SELECT draft_id, position, d.previous` + newestOfAction + `) n
 		LEFT JOIN review_control.decisions e ON e.draft_id = n.draft_id AND e.position = n.position AND e.revision = n.previous
 		ORDER BY n.position`
+	// lastAction reads targets_action, the actions of one draft. A target that was decided on again belongs to the later action.
 	lastAction = `SELECT action, count(*), min(choice) FROM review_control.targets
 		WHERE draft_id = $1 AND action > 0 AND ($2 = '' OR decided_by = $2) GROUP BY action ORDER BY action DESC LIMIT 1`
 )
 
 // UpdateAction is Update with the targets of an action.
+// Earlier has the decision that each of the targets had before, in the order of the targets: what an undo brings back.
 func (s *Store) UpdateAction(ctx context.Context, id reviewcontrol.ID, action int,
 	change func(*reviewcontrol.Transaction) error) (reviewcontrol.Review, error) {
 	return s.update(ctx, id, change, func(tx pgx.Tx, t *reviewcontrol.Transaction) (err error) {

@@ -18,6 +18,7 @@ import (
 )
 
 // apikeys is the command group for API keys.
+// The commands work on the store, so they are there when no service runs.
 func apikeys(environ []string) *cobra.Command {
 	c, cmd := group(environ, "apikey", "Manage API keys; every command is recorded in the audit log", `Environment:
   HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth
@@ -29,6 +30,7 @@ func apikeys(environ []string) *cobra.Command {
 }
 
 // issue issues a key. Its secret is printed this once.
+// Without --service the key stands for itself: its id is the identity that limits and the audit log know.
 func (c *commands) issue() *cobra.Command {
 	in := auth.Issue{Limits: auth.DefaultLimits()}
 	var lifetime span
@@ -45,6 +47,7 @@ func (c *commands) issue() *cobra.Command {
 	service.Need(cmd, "name", "scopes")
 	cmd.RunE = c.run(withPepper, "", func(ctx context.Context, s *auth.Service, _ []string) error {
 		if f.Changed("expires") && lifetime == 0 {
+			// Zero means for ever in auth.Issue, and whoever types --expires 0 does not mean that.
 			lifetime = -1 // refused, in contrast to no lifetime
 		}
 		in.Lifetime = time.Duration(lifetime)
@@ -61,6 +64,7 @@ func (c *commands) issue() *cobra.Command {
 }
 
 // list prints all keys, page by page of the store.
+// Each page is recorded in the audit log as a list that was looked at.
 func (c *commands) list() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List all keys, newest first", Args: cobra.NoArgs}
 	cmd.RunE = c.run(noPepper, "", func(ctx context.Context, s *auth.Service, _ []string) error {
@@ -78,6 +82,7 @@ func (c *commands) list() *cobra.Command {
 }
 
 // revoke ends a key. It needs no pepper, and tells the gateways at once.
+// Repeating it is harmless: the first reason stays, and the gateways are told again.
 func (c *commands) revoke() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{Use: "revoke ID --reason REASON", Short: "End a key at once, for good", Args: cobra.ExactArgs(1)}
@@ -98,6 +103,7 @@ func (c *commands) revoke() *cobra.Command {
 }
 
 // rotate issues the successor of a key.
+// --overlap 0 stops the old key at once. E_CONFLICT for a key that is not active, or has a successor already.
 func (c *commands) rotate() *cobra.Command {
 	overlap := span(24 * time.Hour)
 	cmd := &cobra.Command{Use: "rotate ID --overlap 24h", Args: cobra.ExactArgs(1),
@@ -127,6 +133,7 @@ const (
 )
 
 // run is a command on keys. effect is what takes two seconds when the gateways cannot be told at once.
+// An empty effect is a command that changes no key which a gateway may have cached.
 func (c *commands) run(pepper bool, effect string, do func(context.Context, *auth.Service, []string) error) service.Runner {
 	return c.onStore(func(ctx context.Context, cmd *cobra.Command, s commandSettings, store *postgres.Store, args []string) (err error) {
 		parts := auth.Config{Store: store, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
@@ -150,6 +157,7 @@ func (c *commands) run(pepper bool, effect string, do func(context.Context, *aut
 		}
 		service := auth.New(parts)
 		if pepper {
+			// A wrong pepper makes a key that no gateway takes. It is a warning only: keys of an old pepper are no reason not to issue.
 			if n, _, err := service.UnverifiableKeys(ctx); err == nil && n > 0 {
 				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %d active keys were issued under another pepper; "+
 					"check that HUB_KEY_PEPPER is the one that the auth service has\n", n)

@@ -17,6 +17,7 @@ import (
 )
 
 // connectedApps is the command group that registers Connected Apps, hands out their secrets, and stops them.
+// The keyset is needed by the commands that issue a secret, and by no other: an app can be stopped without it.
 func connectedApps(environ []string) *cobra.Command {
 	c, cmd := group(environ, "app", "Register Connected Apps, and stop them; every change is recorded in the audit log", `Environment:
   HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth
@@ -38,6 +39,7 @@ func connectedApps(environ []string) *cobra.Command {
 }
 
 // onApps is a command on apps.
+// It opens the store as the role hub_auth and does the work itself: the service need not run.
 func (c *commands) onApps(do func(context.Context, *apps.Service, []string) error) service.Runner {
 	return c.onStore(func(ctx context.Context, _ *cobra.Command, s commandSettings, store *postgres.Store, args []string) error {
 		sealer, err := sealerOf(s.SecretsKeyset)
@@ -49,6 +51,7 @@ func (c *commands) onApps(do func(context.Context, *apps.Service, []string) erro
 }
 
 // settingsFlags are the flags of what an app can be given; what they do not name stays as it is in in.
+// It is called with two targets: defaults, for a new app, and the settings of one that is there (copyFlags).
 func settingsFlags(f *pflag.FlagSet, in *apps.Settings) {
 	f.StringVar(&in.Name, "name", in.Name, "its name, for the users who link their account")
 	f.StringArrayVar(&in.RedirectURLs, "redirect-url", in.RedirectURLs, "where browsers may be sent back to; may be repeated")
@@ -63,6 +66,7 @@ func settingsFlags(f *pflag.FlagSet, in *apps.Settings) {
 
 // putApp creates an app, or changes what the flags name of one that is there. Called as create it refuses one that is there, and as
 // edit one that is not: whoever types these means one of the two.
+// put can be repeated, by a script that describes what there should be.
 func (c *commands) putApp() *cobra.Command {
 	in := apps.Settings{LinkMode: apps.Consent, Limits: apps.DefaultLimits()}
 	cmd := &cobra.Command{Use: "put CODE --name NAME", Aliases: []string{"create", "edit"}, Args: cobra.ExactArgs(1),
@@ -72,11 +76,13 @@ func (c *commands) putApp() *cobra.Command {
 		a, err := s.Inspect(ctx, args[0])
 		name := cmd.CalledAs()
 		switch {
+		// A create of an app that is there is E_CONFLICT by the store, which two that run at once meet as well.
 		case name == "create", name != "edit" && fault.Is(err, fault.NotFound):
 			_, err = s.Create(ctx, args[0], in)
 		case err == nil:
 			next := a.Settings
 			if err = copyFlags(cmd.Flags(), &next); err == nil {
+				// With the version that was read (optimistic locking): E_CONFLICT when somebody else has changed the app meanwhile.
 				_, err = s.Edit(ctx, args[0], a.Version, next)
 			}
 		}
@@ -89,6 +95,7 @@ func (c *commands) putApp() *cobra.Command {
 }
 
 // copyFlags sets in next what was given on the command line. A list is replaced; --origin= takes all of them away.
+// Visit sees the flags that were typed, not those that have their default. Flags that are no settings, such as --json, are passed over.
 func copyFlags(given *pflag.FlagSet, next *apps.Settings) (err error) {
 	settings := pflag.NewFlagSet("", pflag.ContinueOnError)
 	settingsFlags(settings, next)
@@ -97,6 +104,7 @@ func copyFlags(given *pflag.FlagSet, next *apps.Settings) (err error) {
 		switch {
 		case err != nil || to == nil:
 		default:
+			// A list is not set by its text: the first Set of a pflag list replaces what is there, and each later one appends.
 			if list, ok := f.Value.(pflag.SliceValue); ok {
 				err = to.Value.(pflag.SliceValue).Replace(withoutEmpty(list.GetSlice()))
 				return
@@ -108,6 +116,7 @@ func copyFlags(given *pflag.FlagSet, next *apps.Settings) (err error) {
 }
 
 // withoutEmpty is a list without its empty strings, never nil.
+// The columns of lists are NOT NULL, and nil would be NULL.
 func withoutEmpty(list []string) []string {
 	out := []string{}
 	for _, s := range list {
@@ -135,6 +144,7 @@ func (c *commands) listApps() *cobra.Command {
 }
 
 // suspendApp refuses the calls of an app until it is resumed.
+// Its secrets and links stay. Revoking an app for good is left to the console, which wants its code typed once more.
 func (c *commands) suspendApp() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{Use: "suspend CODE --reason REASON", Short: "Refuse an app's calls until it is resumed", Args: cobra.ExactArgs(1)}
@@ -170,6 +180,7 @@ func (c *commands) newSecret(use, short string, issue func(*apps.Service, contex
 			return err
 		}
 		text := ""
+		// The first secret of an app brings the first webhook secret with it; any other is alone.
 		for i := &issued; i != nil; i = i.Webhook {
 			use := "secret (HS256, kid)"
 			if i.Kind() == apps.Webhook {
@@ -186,6 +197,7 @@ func (c *commands) newSecret(use, short string, issue func(*apps.Service, contex
 }
 
 // revokeSecret destroys a secret that was leaked.
+// Tokens that are signed with it are refused from then on. E_NOT_FOUND for an id that the app does not have.
 func (c *commands) revokeSecret() *cobra.Command {
 	cmd := &cobra.Command{Use: "revoke-secret CODE ID", Short: "Destroy a secret of an app, at once", Args: cobra.ExactArgs(2)}
 	cmd.RunE = c.onApps(func(ctx context.Context, s *apps.Service, args []string) error {
@@ -214,7 +226,8 @@ type appRecord struct {
 	CreatedAt    string         `json:"created_at"`
 	Secrets      []secretRecord `json:"secrets,omitempty"`
 	Webhooks     []secretRecord `json:"webhook_secrets,omitempty"`
-	Links        *int           `json:"identity_links,omitempty"`
+	// Links is nil in lists, which do not count them; 0 is an app without links.
+	Links *int `json:"identity_links,omitempty"`
 }
 
 // newAppRecord is an app without its secrets, as lists have it.
@@ -227,12 +240,13 @@ func newAppRecord(a apps.App, hasSecret bool) appRecord {
 // secretRecord is a secret as --json prints it.
 type secretRecord struct {
 	// Secret is what it is, where it has just been issued.
-	Secret    string        `json:"secret,omitempty"`
-	ID        string        `json:"id"`
-	Code      string        `json:"service_code"`
-	CreatedAt string        `json:"created_at"`
-	ExpiresAt *string       `json:"expires_at"`
-	Old       *secretRecord `json:"old,omitempty"`
+	Secret    string  `json:"secret,omitempty"`
+	ID        string  `json:"id"`
+	Code      string  `json:"service_code"`
+	CreatedAt string  `json:"created_at"`
+	ExpiresAt *string `json:"expires_at"`
+	// Old is the secret that a rotation has replaced, with its end.
+	Old *secretRecord `json:"old,omitempty"`
 	// Webhook is what notifications are signed with, where it was issued as well.
 	Webhook *secretRecord `json:"webhook,omitempty"`
 }
@@ -243,6 +257,7 @@ func newSecretRecord(s apps.Secret) secretRecord {
 }
 
 // newIssuedRecord is a secret that has just been issued.
+// This is the one place that prints a secret of an app as JSON; the store has it sealed.
 func newIssuedRecord(issued apps.Issued) secretRecord {
 	r := newSecretRecord(issued.Secret)
 	r.Secret = issued.Token.Reveal()

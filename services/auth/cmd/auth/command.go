@@ -12,6 +12,7 @@ import (
 )
 
 // root is the command line; environ is its environment.
+// Tests give it an environment of their own.
 func root(environ []string) *cobra.Command {
 	return program.Operated(environ, apikeys(environ), users(environ), connectedApps(environ), accountLinks(environ), keysets(environ))
 }
@@ -27,6 +28,7 @@ func group(environ []string, name, short, environment string) (*commands, *cobra
 
 // commandSettings is what commands read of the environment beside the store: each what it needs.
 type commandSettings struct {
+	// None is required here: a command that needs one says so itself.
 	Pepper         config.Secret `env:"HUB_KEY_PEPPER"`
 	PepperPrevious config.Secret `env:"HUB_KEY_PEPPER_PREVIOUS"`
 	RedisURL       config.Secret `env:"HUB_REDIS_URL"`

@@ -22,6 +22,7 @@ func (s *span) String() string {
 }
 
 // Set implements pflag.Value: a duration of Go, or whole days such as 90d.
+// 16 bits of days are 179 years, which a time.Duration holds (292 at most). A negative span is left to the service to refuse.
 func (s *span) Set(text string) error {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16)

@@ -15,6 +15,7 @@ import (
 )
 
 // accountLinks is the command group for the links of users to apps. In the console each user sees and ends their own alone.
+// So the link of a user who is disabled is ended here.
 func accountLinks(environ []string) *cobra.Command {
 	c, cmd := group(environ, "link", "Manage the links of users to Connected Apps; every change is recorded in the audit log", `Environment:
   HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth`)
@@ -23,6 +24,7 @@ func accountLinks(environ []string) *cobra.Command {
 }
 
 // addLink links a user of an app to an account that nobody asks. Repeating it with the same scopes changes nothing.
+// There is no ticket and no confirmation, whatever the app's link mode is. E_NOT_FOUND for an app or an account that is not there.
 func (c *commands) addLink() *cobra.Command {
 	var app, externalUser, email string
 	var scopes []string
@@ -46,6 +48,7 @@ func (c *commands) addLink() *cobra.Command {
 }
 
 // listLinks prints the links that hold, of an app or of an account where one is named.
+// E_NOT_FOUND for an address that nobody has, so that a typing error is told from an account without links.
 func (c *commands) listLinks() *cobra.Command {
 	var f links.Filter
 	var email string
@@ -75,6 +78,7 @@ func (c *commands) listLinks() *cobra.Command {
 }
 
 // revokeLink ends the link of anybody.
+// E_NOT_FOUND for an id that no link has.
 func (c *commands) revokeLink() *cobra.Command {
 	cmd := &cobra.Command{Use: "revoke ID", Short: "End a link, at once; the user can link again", Args: cobra.ExactArgs(1)}
 	cmd.RunE = c.onStore(func(ctx context.Context, cmd *cobra.Command, _ commandSettings, store *postgres.Store, args []string) error {

@@ -15,6 +15,7 @@ func pepperProof(s *auth.Service) service.Proof {
 }
 
 // keysetProof wants one secret of an app at least that opens, where there are any, of the newest.
+// A service without a keyset opens none, so it does not start where secrets are kept.
 func keysetProof(s *apps.Service) service.Proof {
 	return service.Proof{Try: s.Unopenable, What: "secrets",
 		None: "it opens none of the newest %d secrets of apps; it is not the keyset that they were sealed with",

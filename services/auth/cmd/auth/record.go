@@ -8,8 +8,10 @@ import (
 )
 
 // record is a key as --json prints it.
+// Scripts rely on the names of its members.
 type record struct {
 	// Key is the key itself, where it has just been issued.
+	// omitempty leaves the member out of lists.
 	Key          string      `json:"key,omitempty"`
 	ID           string      `json:"id"`
 	Name         string      `json:"name"`
@@ -58,6 +60,7 @@ func orNull(s string) *string {
 const shownOnce = "Keep it now: it is not shown again."
 
 // everyPage returns the entries of all pages of a list.
+// A terminal has no pager, so lists are read to their end by keyset pagination: each page begins after the last entry of the one before.
 func everyPage[T any](page func(after string) ([]T, string, error)) (all []T, err error) {
 	for after := ""; ; {
 		some, next, err := page(after)
@@ -72,9 +75,11 @@ func everyPage[T any](page func(after string) ([]T, string, error)) (all []T, er
 }
 
 // hint tells keys apart without telling them.
+// It has the form of the console, such as crm_AbCd…wXyZ.
 func hint(k auth.Key) string { return k.Head + "…" + k.Tail }
 
 // moment is a moment for people, in UTC.
+// JSON has RFC 3339 instead (schema.Moment). "-" stands for none.
 func moment(t *time.Time) string {
 	if t == nil {
 		return "-"

@@ -18,6 +18,7 @@ import (
 )
 
 // users is the command group that manages the console's users.
+// The first administrator is made here: nobody can sign in to the console before.
 func users(environ []string) *cobra.Command {
 	c, cmd := group(environ, "user", "Manage the users of the console; every change is recorded in the audit log", `Environment:
   HUB_WRITE_STORE_URL      PostgreSQL, as the role hub_auth`)
@@ -28,6 +29,7 @@ func users(environ []string) *cobra.Command {
 }
 
 // asPeople is a command on users.
+// Nothing is told to a log: what a command has to say is on the terminal.
 func (c *commands) asPeople(do func(context.Context, *auth.People, []string) error) service.Runner {
 	return c.onStore(func(ctx context.Context, _ *cobra.Command, _ commandSettings, store *postgres.Store, args []string) error {
 		people, err := auth.NewPeople(auth.PeopleConfig{Store: store, Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
@@ -48,6 +50,7 @@ func (p *passwordFlag) register(cmd *cobra.Command) {
 }
 
 // read returns the password, and whether it was drawn and has to be shown.
+// At most 4 KiB are read, up to the first line break. The service judges how long a password has to be.
 func (p *passwordFlag) read(cmd *cobra.Command) (password string, drawn bool, err error) {
 	switch {
 	case p.none:
@@ -66,6 +69,7 @@ func (p *passwordFlag) read(cmd *cobra.Command) (password string, drawn bool, er
 }
 
 // addUser adds a user, the first administrator among them.
+// With --no-password and without OIDC the user has no way in until they are invited or get a password.
 func (c *commands) addUser() *cobra.Command {
 	var in auth.NewUser
 	var from passwordFlag
@@ -92,6 +96,7 @@ func (c *commands) addUser() *cobra.Command {
 }
 
 // passwd gives a user another password: the way back in when the console cannot be entered.
+// Invitations and known browsers of the user end, too, and failed log-ins are forgotten.
 func (c *commands) passwd() *cobra.Command {
 	var from passwordFlag
 	cmd := &cobra.Command{Use: "passwd EMAIL", Short: "Give a user another password, and sign them out everywhere", Args: cobra.ExactArgs(1)}
@@ -127,6 +132,7 @@ func (c *commands) listUsers() *cobra.Command {
 }
 
 // onUser is a command that takes the address of a user and does one thing.
+// done follows the address in the line for people, such as "ada@example.com may sign in again."
 func (c *commands) onUser(use, short, done string, do func(*auth.People, context.Context, string) (auth.User, error)) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1)}
 	cmd.RunE = c.asPeople(func(ctx context.Context, p *auth.People, args []string) error {
@@ -141,13 +147,14 @@ func (c *commands) onUser(use, short, done string, do func(*auth.People, context
 
 // userRecord is a user as --json prints it.
 type userRecord struct {
-	ID          string   `json:"id"`
-	Email       string   `json:"email"`
-	Name        string   `json:"name"`
-	Roles       []string `json:"roles"`
-	Status      string   `json:"status"`
-	HasPassword bool     `json:"has_password"`
-	CreatedBy   string   `json:"created_by"`
+	ID     string   `json:"id"`
+	Email  string   `json:"email"`
+	Name   string   `json:"name"`
+	Roles  []string `json:"roles"`
+	Status string   `json:"status"`
+	// HasPassword is false for who signs in through OIDC alone, or was invited and has not come yet.
+	HasPassword bool   `json:"has_password"`
+	CreatedBy   string `json:"created_by"`
 	// Password is there when it has just been drawn.
 	Password string `json:"password,omitempty"`
 }

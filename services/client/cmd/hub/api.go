@@ -34,11 +34,13 @@ const apiExample = `  hub api GET /api/tools --jq '.data.tools[].name'
   hub api POST /v1/pay/orders -d @order.json`
 
 // apiMethods are those that the gateway's routes have.
+// Others, such as HEAD and OPTIONS, are refused before anything is sent.
 func apiMethods() []string {
 	return []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 }
 
 // apiCall is one request, as it was asked for.
+// It is made anew for each command line, and its fields are the flags.
 type apiCall struct {
 	*hub
 	// data is the body, @FILE or - for standard input; texts and values are fields, name=text and name=JSON; key is the
@@ -52,6 +54,7 @@ type apiCall struct {
 }
 
 // apiCommand is hub api.
+// Its arguments are the method, in any case, and the path with its query.
 func (h *hub) apiCommand() *cobra.Command {
 	o := &apiCall{hub: h}
 	cmd := &cobra.Command{Use: "api METHOD PATH", Short: "Call any route of the gateway", Args: cobra.ExactArgs(2), Long: apiLong,
@@ -71,6 +74,7 @@ func (h *hub) apiCommand() *cobra.Command {
 }
 
 // completeAPI offers methods, then the paths of the catalog.
+// A POST is offered the tools that the key may call; any other method the two routes that every gateway has.
 func (h *hub) completeAPI(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	switch len(args) {
 	case 0:
@@ -91,6 +95,8 @@ func (h *hub) completeAPI(cmd *cobra.Command, args []string, _ string) ([]cobra.
 }
 
 // run judges the request, sends it and writes the answer.
+// What it refuses itself is E_VALIDATION, and nothing has been sent: an unknown method, a path that leads out of the
+// gateway, a filter that does not compile, a body that is none. It prints the whole envelope, or what --jq makes of it.
 func (o *apiCall) run(ctx context.Context, method, path string) (err error) {
 	switch at, parsed := url.Parse(path); {
 	case !slices.Contains(apiMethods(), method):
@@ -117,6 +123,7 @@ func (o *apiCall) run(ctx context.Context, method, path string) (err error) {
 		r.Body = nil
 	}
 	if method == http.MethodPost {
+		// A ULID (sortable, 26 characters) is unique without a look at anything kept.
 		if r.IdempotencyKey = o.key; o.key == "" {
 			r.IdempotencyKey = ulid.Make().String()
 			o.note("Idempotency-Key: %s", r.IdempotencyKey)
@@ -139,6 +146,7 @@ func (o *apiCall) run(ctx context.Context, method, path string) (err error) {
 }
 
 // connectFor returns a client with what the path wants for a credential.
+// Below /v1/ it is a ServiceJWT where HUB_SERVICE_CODE is set, with no key beside it; anywhere else it is the API key.
 func (o *apiCall) connectFor(path string) (c *client.Client, from string, err error) {
 	if !strings.HasPrefix(path, "/v1/") || o.getenv("HUB_SERVICE_CODE") == "" {
 		return o.connect()
@@ -151,6 +159,7 @@ func (o *apiCall) connectFor(path string) (c *client.Client, from string, err er
 }
 
 // body is what was given as one: -d, the fields, or standard input where a POST has neither; nil for none.
+// Without -d, a GET and a DELETE never read standard input, so that a script's own input is left alone.
 func (o *apiCall) body(ctx context.Context, method string) ([]byte, error) {
 	hasFields := len(o.texts)+len(o.values) > 0
 	switch {
@@ -183,6 +192,8 @@ func (o *apiCall) body(ctx context.Context, method string) ([]byte, error) {
 }
 
 // fields are those of -f and -F as an object.
+// -f makes a text of each value, -F takes it as JSON. A name that is given twice is E_VALIDATION, since one of the two
+// values would be lost.
 func (o *apiCall) fields() ([]byte, error) {
 	all := map[string]any{}
 	for i, field := range append(slices.Clone(o.texts), o.values...) {
@@ -206,6 +217,8 @@ func (o *apiCall) fields() ([]byte, error) {
 }
 
 // withQuery is a path with the members of an object in its query.
+// Texts lose their quotes; numbers, lists and objects stay as they are in JSON. A parameter that the path has already is
+// replaced.
 func withQuery(path string, object []byte) (string, error) {
 	at, err := url.Parse(path)
 	if err != nil {

@@ -86,6 +86,7 @@ type call struct {
 }
 
 // callCommand is hub call.
+// The tool's own fields are arguments and no flags, since no release of the client knows them.
 func (h *hub) callCommand() *cobra.Command {
 	o := &call{hub: h}
 	cmd := &cobra.Command{Use: "call TOOL [field=value ...] [JSON]", Short: "Call a tool", Args: cobra.MinimumNArgs(1),
@@ -108,6 +109,7 @@ func (h *hub) callCommand() *cobra.Command {
 }
 
 // run checks the flags before anything is sent, makes the input, calls the tool and writes its answer.
+// The catalog is asked for first, within --timeout; the call has a --timeout of its own.
 func (o *call) run(ctx context.Context, args []string) (err error) {
 	if err = o.checkWays(); err != nil {
 		return err
@@ -149,6 +151,8 @@ func (o *call) run(ctx context.Context, args []string) (err error) {
 }
 
 // checkWays judges the flags that say how an answer is written.
+// It sets the format and the filter. Contradictions are E_VALIDATION: nobody should wait for an answer that cannot be
+// written.
 func (o *call) checkWays() (err error) {
 	switch {
 	case o.jq != "" && o.format != "" && o.format != asJSON:
@@ -179,6 +183,8 @@ func filterOf(expression string) (*output.Filter, error) {
 const longestPause = 2 * time.Minute
 
 // everything calls the tool for one page after the other, and writes the rows as they come.
+// It pages by offset: a row that comes or goes meanwhile may be there twice, or be missing. Rows that were written before a
+// failure stay written, and the exit code tells of the failure.
 func (o *call) everything(ctx context.Context, t *client.Tool, body []byte) error {
 	kept, err := o.client.Catalog(ctx, o.cache(), catalogAge)
 	if err == nil {
@@ -193,6 +199,7 @@ func (o *call) everything(ctx context.Context, t *client.Tool, body []byte) erro
 		defer output.Progress(o.err, o.notes, func() string { return fmt.Sprintf("%s: %d rows", o.name, read.Load()) })()
 	}
 	var list output.Pages
+	// Each page may have the same warnings: each text is told once.
 	told, formulas := map[string]bool{}, 0
 	err = pages.List{Tool: t, Bound: o.maxRows, Ask: func(ctx context.Context, input []byte) (*client.Answer, error) {
 		return o.patiently(ctx, t, input)
@@ -210,6 +217,7 @@ func (o *call) everything(ctx context.Context, t *client.Tool, body []byte) erro
 }
 
 // patiently calls the tool, and again after the time that the gateway names when it was asked too often.
+// It repeats E_RATE_LIMIT alone, for as long as ctx lasts: a longer wait than longestPause is for a person to decide on.
 func (o *call) patiently(ctx context.Context, t *client.Tool, input []byte) (*client.Answer, error) {
 	for {
 		a, err := o.send(ctx, t, input)
@@ -255,6 +263,7 @@ func (o *call) writePage(ctx context.Context, list *output.Pages, p pages.Page, 
 
 // send calls the tool; a write has an Idempotency-Key, which is printed before it can be needed.
 // The key is printed ahead of the request, because an answer that never comes leaves nothing else to try again with.
+// Any error of it is an exchangeError, by which report knows the hint to give.
 func (o *call) send(ctx context.Context, t *client.Tool, body []byte) (a *client.Answer, err error) {
 	if t.Write && o.key == "" {
 		o.key = ulid.Make().String()
@@ -276,6 +285,8 @@ func (o *call) send(ctx context.Context, t *client.Tool, body []byte) (a *client
 }
 
 // prepare makes the input by the tool's schema: as it was a moment ago, and when that does not do, as it is.
+// A kept catalog may lack a tool or a field of a later release: only its refusal leads to a question, so that a call costs
+// one exchange while a catalog is kept.
 func (o *call) prepare(ctx context.Context, args []string) (*client.Tool, json.RawMessage, error) {
 	// Two rounds at most: all.Asked ends the loop when the gateway itself has just said what there is.
 	for age := catalogAge; ; age = 0 {
@@ -292,6 +303,7 @@ func (o *call) prepare(ctx context.Context, args []string) (*client.Tool, json.R
 				return t, body, nil
 			}
 		}
+		// An error in a file or on standard input is no matter of the catalog: a newer one would not mend it.
 		if all.Asked || t != nil && !fault.Is(err, fault.Validation) {
 			return nil, nil, err
 		}
@@ -309,6 +321,7 @@ func (o *call) unknown(all *client.Catalog) error {
 }
 
 // input makes the tool's input of the arguments, or of what is piped in when there are none.
+// Types are the schema's: limit=5 is a number where the field is one (package input).
 func (o *call) input(ctx context.Context, t *client.Tool, args []string) (json.RawMessage, error) {
 	if len(args) == 0 && o.piped {
 		return o.pipedIn(ctx, t)
@@ -342,6 +355,7 @@ func (o *call) pipedIn(ctx context.Context, t *client.Tool) (json.RawMessage, er
 }
 
 // readInput reads standard input to its end.
+// It is called through o.stdin, which keeps what was read.
 func (o *call) readInput() ([]byte, error) { return readBounded(o.in) }
 
 // readFile reads a file that an argument names with @.

@@ -28,6 +28,7 @@ const (
 var completable = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
 
 // completionCatalog is the catalog for a completion, or nil: errors have no place on a line that somebody is typing.
+// It is the kept one where the gateway does not answer in time.
 func (h *hub) completionCatalog(ctx context.Context) *client.Catalog {
 	if ctx == nil {
 		ctx = context.Background()
@@ -57,6 +58,7 @@ func (h *hub) completeTool(cmd *cobra.Command, args []string, _ string) ([]cobra
 }
 
 // completeCall offers tools, then their fields, then the values of a field.
+// Field names end in = without a space behind it, so that the value can be typed at once.
 func (h *hub) completeCall(cmd *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return h.completeTool(cmd, args, word)
@@ -79,6 +81,7 @@ func (h *hub) completeCall(cmd *cobra.Command, args []string, word string) ([]co
 }
 
 // completeField offers the fields that are not there yet, those that have to be first.
+// Within the required ones, and within the others, the order is the schema's.
 func completeField(s *client.Schema, given []string) (offers []cobra.Completion) {
 	var optional []cobra.Completion
 	for _, of := range s.Properties {

@@ -34,6 +34,7 @@ told on standard error. With --forward the bytes and headers go on to your recei
 its answer is Hub's. It ends with Ctrl-C, or after --events messages.`
 
 // listener is hub pay listen.
+// It verifies with package hook and stores nothing: what comes while it does not run, Hub sends again.
 type listener struct {
 	*hub
 	addr, forward string
@@ -55,6 +56,7 @@ func (p *payer) listenCommand() *cobra.Command {
 }
 
 // run serves until ctx ends or enough has come. Ctrl-C is how it is meant to end.
+// A URL, a secret or an address that cannot be used is E_VALIDATION. It ends with code 0, by --events or by a signal.
 func (l *listener) run(ctx context.Context) error {
 	if to, err := url.Parse(l.forward); err != nil || l.forward != "" && (to.Host == "" || to.Scheme != "http" && to.Scheme != "https") {
 		return misused("--forward %q is no URL, as http://127.0.0.1:3000/hook is one", l.forward)
@@ -71,6 +73,7 @@ func (l *listener) run(ctx context.Context) error {
 	defer end()
 	got := 0
 	receiver.Forward = l.forward
+	// Tell is called for one message at a time, and refused ones count as well.
 	receiver.Tell = func(m hook.Message) {
 		l.tell(m)
 		if got++; got == l.events {
@@ -93,6 +96,7 @@ func (l *listener) run(ctx context.Context) error {
 }
 
 // tell prints a message in a line, and on standard error what was not believed.
+// The columns are two spaces apart, and "again" marks a webhook-id that came before: Hub delivers at least once.
 func (l *listener) tell(m hook.Message) {
 	if m.Refused != "" {
 		l.note("refused: %s (webhook-id %q, answered %d)", m.Refused, m.ID, m.Answer)
@@ -109,6 +113,7 @@ func (l *listener) tell(m hook.Message) {
 }
 
 // step is something that happens to an order: action of the simulator's control API, or path of the order's route at Hub.
+// Exactly one of the two is set.
 type step struct{ action, path string }
 
 // event is what trigger can make happen, in steps. methods says how an order is paid that it makes for it.
@@ -121,6 +126,7 @@ type event struct {
 const pay = "pay"
 
 // triggers are the events, by the notifications that they end in.
+// issued has no step, since making the order is the event: the simulator issues its account at once (AutoIssue).
 func triggers() []event {
 	paid := step{action: pay}
 	return []event{
@@ -135,6 +141,7 @@ func triggers() []event {
 }
 
 // trigger is hub pay trigger.
+// notify and amount are for the order that it makes, and not used where a code was given.
 type trigger struct {
 	*payer
 	notify string
@@ -164,12 +171,15 @@ func (p *payer) triggerCommand() *cobra.Command {
 }
 
 // made is as much of an order as the steps need.
+// Its names are matched without case: code, payMethod, status and amount.
 type made struct {
 	Code, PayMethod, Status string
 	Amount                  int64
 }
 
 // run makes the event happen, step by step: after each Hub asks the provider, and tells the app.
+// It prints the order as it is after the last step, in the gateway's envelope. An error ends it where it is: steps that
+// were taken stay taken.
 func (t *trigger) run(ctx context.Context, name string, codes []string) error {
 	all := triggers()
 	i := slices.IndexFunc(all, func(e event) bool { return e.name == name })
@@ -204,6 +214,7 @@ func (t *trigger) run(ctx context.Context, name string, codes []string) error {
 }
 
 // order is the one that was named, or a new one.
+// Where no address is known, the order has none, and nobody is notified of it.
 func (t *trigger) order(ctx context.Context, e event, codes []string) (made, []byte, error) {
 	if len(codes) > 0 {
 		return t.ask(ctx, http.MethodGet, "/v1/pay/orders/"+codes[0], nil)
@@ -220,6 +231,7 @@ func (t *trigger) order(ctx context.Context, e event, codes []string) (made, []b
 }
 
 // take takes a step, and has Hub look at what came of it.
+// Reconcile is what makes it quick: Hub would also find out by the webhook, but nobody could tell when.
 func (t *trigger) take(ctx context.Context, s step, o made) (made, []byte, error) {
 	path := "/v1/pay/orders/" + o.Code
 	if s.path != "" {
@@ -245,6 +257,7 @@ func (t *trigger) take(ctx context.Context, s step, o made) (made, []byte, error
 }
 
 // ask calls a route below /v1/pay/orders.
+// Each request has a token of its own, which the gateway takes once.
 func (t *trigger) ask(ctx context.Context, method, path string, body any) (o made, raw []byte, err error) {
 	token, err := t.token(maxLifetime)
 	if err != nil {
@@ -276,6 +289,8 @@ func (t *trigger) ask(ctx context.Context, method, path string, body any) (o mad
 const maxControl = 64 << 10
 
 // control has the simulator do something. Its refusal is E_VALIDATION.
+// It speaks to package pgsim's control API, of which this program knows the addresses and the form of an error, and no
+// more.
 func (t *trigger) control(ctx context.Context, action string, command any) error {
 	body, err := json.Marshal(command)
 	if err != nil {

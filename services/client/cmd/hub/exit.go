@@ -33,6 +33,7 @@ const (
 )
 
 // exitCodeOfStatus is the exit code of a refusal with an HTTP status.
+// The classes are those of what to do: write it otherwise, ask for a right, look again, or try again later.
 func exitCodeOfStatus(status int) int {
 	switch status {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed:
@@ -53,6 +54,7 @@ func exitCodeOfStatus(status int) int {
 
 // exitCode is the exit code of any error. A refusal has that of its code, or of its HTTP status when a newer gateway has codes
 // that this program does not know.
+// It looks through an exchangeError at the error within.
 func (h *hub) exitCode(err error) int {
 	var failure *client.Failure
 	var unreachable *client.Unreachable
@@ -77,6 +79,7 @@ func (h *hub) exitCode(err error) int {
 }
 
 // report prints an error, its details and what to do about it, and returns the exit code.
+// It is the one place that prints an error. Of an interruption nothing is said: whoever has pressed Ctrl-C knows.
 func (h *hub) report(err error) int {
 	code := h.exitCode(err)
 	if err == nil || code == exitInterrupted {
@@ -107,6 +110,7 @@ func (h *hub) report(err error) int {
 }
 
 // details prints what a failure says beside its message.
+// A single violation is the message already, so that a list begins with two.
 func (h *hub) details(f *client.Failure) {
 	var of struct {
 		Violations []struct{ Path, Message string }
@@ -131,6 +135,7 @@ func (h *hub) details(f *client.Failure) {
 }
 
 // hint says what to do about an error of an exchange; "" when the message says it.
+// It is one line, in the words of this program's commands and flags.
 func (a *exchangeError) hint() string {
 	var failure *client.Failure
 	var unreachable *client.Unreachable

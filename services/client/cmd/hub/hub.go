@@ -24,6 +24,7 @@ var release = "dev"
 const defaultTimeout = 60 * time.Second
 
 // hub is the program on its terminal, with the flags of all commands.
+// Commands are its methods, or embed it, so that none keeps state in package variables.
 type hub struct {
 	terminal
 	// The flags that every command has: --url, --allow-http and --timeout. A timeout of 0 waits without end.
@@ -45,6 +46,7 @@ HUB_URL names the gateway and HUB_API_KEY holds the key, where they are set:
 they come before what hub login keeps.`
 
 // command is the command line.
+// It is built anew for each run, so that a test runs as many command lines as it likes, in parallel.
 func command(h *hub) *cobra.Command {
 	root := &cobra.Command{
 		Use: "hub", Short: "The client of a Hub gateway", Long: long, Version: version(), SilenceUsage: true, SilenceErrors: true,
@@ -126,6 +128,7 @@ func (h *hub) cache() *client.Cache {
 }
 
 // waiting does something for which a person has to wait: within the time of --timeout, and with a word from two seconds on.
+// When the time of --timeout is over, the error is a client.Unreachable: exit code 7.
 func (h *hub) waiting(ctx context.Context, what string, do func(context.Context) error) error {
 	if h.timeout > 0 {
 		limited, cancel := context.WithTimeout(ctx, h.timeout)
@@ -152,6 +155,7 @@ func misused(format string, args ...any) error { return fault.New(fault.Validati
 
 // exchangeError is the error of an exchange, with what a hint has to know of it.
 // It tells report which hint fits; the error within decides on the exit code.
+// It wraps what package client answers; cobra hands it up unchanged.
 type exchangeError struct {
 	error
 	// tool is the name of the tool that was called, for hints that name a command; "" where it was no call.

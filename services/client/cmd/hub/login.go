@@ -23,6 +23,7 @@ Several gateways have a key each; the last one is used unless --url or HUB_URL
 names another, and no key is ever sent to an address that it was not kept for.`
 
 // loginCommand is hub login.
+// There is no flag for the key itself: arguments are in the list of processes and in the shell's history.
 func (h *hub) loginCommand() *cobra.Command {
 	var fromStdin bool
 	cmd := &cobra.Command{Use: "login", Short: "Keep the address of a gateway and a key for it", Long: loginLong, Args: cobra.NoArgs,
@@ -33,6 +34,7 @@ func (h *hub) loginCommand() *cobra.Command {
 }
 
 // login asks for the address and the key, tries the key by asking for the catalog, and keeps both only when the gateway takes it.
+// Nothing is stored where the gateway refuses the key or does not answer.
 func (h *hub) login(ctx context.Context, fromStdin bool) error {
 	if !fromStdin && h.secret == nil {
 		return misused("standard input is no terminal to ask for the key on: hub login --url URL --key-stdin < FILE")
@@ -126,6 +128,7 @@ func countAllowed(all *client.Catalog) (n int) {
 }
 
 // logoutCommand is hub logout.
+// It asks no gateway, and works without a network.
 func (h *hub) logoutCommand() *cobra.Command {
 	return &cobra.Command{Use: "logout", Short: "Forget the key of a gateway", Args: cobra.NoArgs,
 		Long: "Forget the key that hub login has kept, for --url or for the last gateway. The key itself goes on to be valid: an\n" +
@@ -153,6 +156,7 @@ func (h *hub) logoutCommand() *cobra.Command {
 }
 
 // whoamiCommand is hub whoami.
+// Scopes are read off the tools that are allowed: a scope of no tool is not seen.
 func (h *hub) whoamiCommand() *cobra.Command {
 	return &cobra.Command{Use: "whoami", Short: "Show which gateway and which key are used", Args: cobra.NoArgs,
 		Long: "Show which gateway is asked, where its address and the key were found, and what the key may do. The key is not shown.",

@@ -38,6 +38,7 @@ func main() {
 }
 
 // interrupted waits for the end of a command a moment, and no longer: it may be reading what nobody will write.
+// 130 is SIGINT's code and 143 SIGTERM's, as shells and supervisors read them.
 func interrupted(s os.Signal, done <-chan int) int {
 	// A second signal is not waited for: the time is short anyway.
 	code := exitInterrupted

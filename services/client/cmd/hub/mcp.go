@@ -12,6 +12,7 @@ import (
 )
 
 // mcpCommand serves the tools to a client that starts this program.
+// Each line is a message of JSON-RPC 2.0. A signal ends it with code 0 or with that of the signal, as interrupted says.
 func mcpCommand(h *hub) *cobra.Command {
 	return &cobra.Command{
 		Use: "mcp", Short: "Serve the tools over MCP on standard input and output", Args: cobra.NoArgs,

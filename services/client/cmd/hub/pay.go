@@ -36,6 +36,7 @@ const payLong = `hub pay makes orders and pays them back as a Connected App, for
 After make up all of these are in .hub/dev.env.`
 
 // payer calls /v1/pay with a ServiceJWT that it makes for each call.
+// It never sends the API key: /v1/pay is for apps.
 type payer struct {
 	*hub
 	// The flags that its commands share: --user, --idempotency-key, --print and --jq.
@@ -59,6 +60,7 @@ func payCommand(h *hub) *cobra.Command {
 }
 
 // route is a command that calls one route below /v1/pay/orders.
+// The table of routes is data: command makes flags, help and request of each row.
 type route struct {
 	// use is cobra's: the name and the arguments as help shows them.
 	use, short, example string
@@ -176,6 +178,7 @@ func (p *payer) command(r route) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		// It is not printed: a repetition of hub pay create with the same clientOrderId answers the same order.
 		if p.key == "" {
 			p.key = ulid.Make().String()
 		}
@@ -185,6 +188,7 @@ func (p *payer) command(r route) *cobra.Command {
 }
 
 // query is that of a GET with the flags that were given, or "".
+// The order of the parameters is that of their names.
 func (r route) query(flags *pflag.FlagSet) string {
 	// A query has texts only, so a flag's value is taken as it was written.
 	query := url.Values{}
@@ -200,6 +204,7 @@ func (r route) query(flags *pflag.FlagSet) string {
 }
 
 // body is that of a POST with the flags that were given; an empty text is as if it were not given.
+// Numbers are written as integers, and a name with a dot as an object with a member.
 func (r route) body(flags *pflag.FlagSet) map[string]any {
 	body := map[string]any{}
 	for _, of := range r.params {
@@ -235,6 +240,7 @@ func (r route) body(flags *pflag.FlagSet) map[string]any {
 const maxLifetime = 5 * time.Minute
 
 // printToken is hub pay token.
+// It is for curl and the like. Standard output has the token alone, so that $(hub pay token) works.
 func (p *payer) printToken() *cobra.Command {
 	lifetime := maxLifetime
 	cmd := &cobra.Command{Use: "token", Short: "Print a ServiceJWT, good for one call", Args: cobra.NoArgs,
@@ -256,6 +262,7 @@ func (p *payer) printToken() *cobra.Command {
 
 // do calls a route and prints its answer, or the member of --print.
 // It is the gateway's whole envelope, as hub call prints it.
+// p.key goes with it where there is one: --idempotency-key, or the one that command has made.
 func (p *payer) do(ctx context.Context, method, path string, body []byte) error {
 	if _, err := filterOf(p.jq); err != nil {
 		return err // before anything is sent
@@ -280,6 +287,7 @@ func (p *payer) do(ctx context.Context, method, path string, body []byte) error 
 }
 
 // print prints an answer, or what --print or --jq want of it.
+// One way alone may be chosen; both are E_VALIDATION.
 func (p *payer) print(ctx context.Context, answer []byte) error {
 	filter, err := filterOf(p.jq)
 	switch {
@@ -319,6 +327,8 @@ func (p *payer) printMember(answer []byte) error {
 }
 
 // token makes a ServiceJWT for the user.
+// It is HS256 with the app's secret, from now on for lifetime (SPEC.md 2.1). What is missing is E_VALIDATION, and names the
+// variable.
 func (p *payer) token(lifetime time.Duration) (string, error) {
 	code, secret, user := p.getenv("HUB_SERVICE_CODE"), p.getenv("HUB_SERVICE_SECRET"), p.user
 	if user == "" {
@@ -344,6 +354,8 @@ func (p *payer) token(lifetime time.Duration) (string, error) {
 
 // explain returns the gateway's refusal with a message that says in one line what to do, and any other error as it is.
 // The code stays in the message; the exit code follows the HTTP status.
+// ACCOUNT_LINK_REQUIRED comes with the address at which the user links an account (SPEC.md 3.1): that is the whole message
+// then.
 func explain(err error) error {
 	var f *client.Failure
 	if !errors.As(err, &f) || f.Code == "" {

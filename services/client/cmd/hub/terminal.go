@@ -20,6 +20,7 @@ import (
 )
 
 // terminal is what the program was started on.
+// Commands ask it and never os, which is how tests run them.
 type terminal struct {
 	// The environment and the standard streams, which a test replaces.
 	getenv func(string) string
@@ -36,6 +37,7 @@ type terminal struct {
 }
 
 // standardTerminal is what the operating system has handed over.
+// ask and secret need standard input, and not standard output, to be a terminal: a person may redirect the answer.
 func standardTerminal() terminal {
 	t := terminal{getenv: os.Getenv, in: os.Stdin, out: os.Stdout, err: os.Stderr, now: time.Now}
 	t.screen, t.notes = screen(os.Stdout), screen(os.Stderr)
@@ -82,6 +84,7 @@ func readHidden(ctx context.Context, fd int, prompt string) (string, error) {
 }
 
 // readPrompted asks, until ctx ends.
+// The prompt is on standard error, so that it is not in a redirected answer.
 func readPrompted(ctx context.Context, prompt string, read func() (string, error)) (string, error) {
 	fmt.Fprint(os.Stderr, prompt)
 	return readUntilDone(ctx, read)
@@ -112,6 +115,7 @@ func readUntilDone[T any](ctx context.Context, read func() (T, error)) (T, error
 const longestLine = 4096
 
 // readLine reads the first line of r, without its end.
+// A line without an end, as the last one of a file may be, is taken as it is; an empty input is io.EOF.
 func readLine(r io.Reader) (string, error) {
 	text, err := bufio.NewReader(io.LimitReader(r, longestLine)).ReadString('\n')
 	if err != nil && (!errors.Is(err, io.EOF) || text == "") {
@@ -121,6 +125,7 @@ func readLine(r io.Reader) (string, error) {
 }
 
 // directory is the program's own in one of the user's: where HUB_…_DIR says, or "hub" in what the system has for that.
+// It is "" where the system has none, as in a container without HOME.
 func (t terminal) directory(name string, system func() (string, error)) string {
 	if dir := t.getenv(name); dir != "" {
 		return dir

@@ -28,6 +28,7 @@ func (h *hub) formatFlag(cmd *cobra.Command, format *string, otherwise string) {
 
 // checkFormat returns the format, or the default for what out is.
 // An unknown format is E_VALIDATION.
+// piped is the default where out is no terminal: JSON for calls, a table with tabs for the list of tools.
 func (h *hub) checkFormat(format, piped string) (string, error) {
 	switch {
 	case format == "" && h.screen.Width == 0:
@@ -41,6 +42,7 @@ func (h *hub) checkFormat(format, piped string) (string, error) {
 }
 
 // toolsCommand is hub tools.
+// It lists tools that the key may not call as well, so that a person sees which scope is missing.
 func (h *hub) toolsCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "tools", Short: "List the tools, and whether this key may call them", Args: cobra.NoArgs,
@@ -87,6 +89,7 @@ func (h *hub) tools(ctx context.Context, format string) error {
 
 // catalog asks for the catalog, whatever was kept.
 // The list is what hub tools is asked for, so one that was kept a minute ago does not do.
+// The gateway answers by ETag, so that an unchanged list costs no more than a question.
 func (h *hub) catalog(ctx context.Context, c *client.Client, from string) (all *client.Catalog, err error) {
 	err = h.waiting(ctx, "the list of tools", func(ctx context.Context) error {
 		all, err = c.Catalog(ctx, h.cache(), 0)
@@ -99,6 +102,7 @@ func (h *hub) catalog(ctx context.Context, c *client.Client, from string) (all *
 }
 
 // toolRow is a tool in the list, as CSV and JSON have it.
+// Description is the first sentence alone.
 type toolRow struct {
 	Name        string `json:"name"`
 	Category    string `json:"category"`
@@ -119,6 +123,7 @@ func toolRows(all *client.Catalog) []toolRow {
 
 // toolTable is the list for a person. On a narrow terminal the description goes first, then the category.
 // It has one line for each tool, in the catalog's order.
+// Optional columns are left out in the order of their numbers, the greatest first.
 func toolTable(all *client.Catalog) output.Table {
 	t := output.Table{Columns: []output.Column{{Name: "TOOL"}, {Name: "CATEGORY", Optional: 1}, {Name: "SCOPE"}, {Name: "WRITE"},
 		{Name: "ALLOWED"}, {Name: "DESCRIPTION", Optional: 2}}}

@@ -17,18 +17,22 @@ import (
 )
 
 // operation is something that an operator does to an order, after a page has asked.
+// Its GET and its POST are made by confirmPage and runPage, so that each act has the same checks.
 type operation struct {
 	// title is translated where it is shown.
 	title string
 	// onDeposit tells that it is about the deposit in the address.
 	onDeposit bool
 	// confirm fills the page that asks.
+	// It warns of what will be refused, but the form can be sent: the Service decides.
 	confirm func(ctx context.Context, p *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field)
 	// run does it, and tells what was done.
+	// seen is the version that the first page has shown (optimistic locking); the Service answers E_CONFLICT for another one.
 	run func(ctx context.Context, s *payments.Service, seen payments.OrderVersion, d order.Deposit, form url.Values) (string, error)
 }
 
 // confirmPage is the page that asks before an act.
+// A deposit about which nothing is to be decided leads back to the order, with a message.
 func (p *Pages) confirmPage(op operation) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		a, d, err := p.load(r, op)
@@ -53,6 +57,7 @@ func (p *Pages) load(r *http.Request, op operation) (a *order.Aggregate, d order
 }
 
 // renderConfirmation answers the page that asks, with what was typed before and what is wrong with it.
+// version is text, because it is sent back as it came, also when the form is shown once more.
 func (p *Pages) renderConfirmation(w http.ResponseWriter, r *http.Request, op operation, a *order.Aggregate, d order.Deposit,
 	version string, form url.Values,
 	wrong error) error {
@@ -72,6 +77,7 @@ func (p *Pages) ask(w http.ResponseWriter, r *http.Request, title, code string, 
 	}
 	if wrong != nil {
 		rest, _ := web.Mark(wrong, fields...)
+		// What is wrong and belongs to no field stands above the form.
 		c.Warning = cmp.Or(rest, c.Warning)
 		status = http.StatusUnprocessableEntity
 	}
@@ -88,6 +94,7 @@ func (p *Pages) ask(w http.ResponseWriter, r *http.Request, title, code string, 
 }
 
 // runPage does what was asked about.
+// E_VALIDATION shows the form again with its problems; any other answer leads to the order's page.
 func (p *Pages) runPage(op operation) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		form, err := web.Form(r)
@@ -111,6 +118,7 @@ func (p *Pages) runPage(op operation) web.Handler {
 }
 
 // noteField asks for a note. It is required where no event of the provider will ever explain what was done.
+// MaxNote is in characters and is the Service's to check.
 func noteField(ctx context.Context, needed bool) *web.Field {
 	return &web.Field{Name: "note", Label: i18n.T(ctx, "Note"), Type: "textarea", Rows: 3, MaxLength: payments.MaxNote, Required: needed,
 		Hint: i18n.T(ctx, "It is kept with the order and in the audit log. Apps do not see it. Write no account numbers.")}
@@ -132,6 +140,7 @@ func orderFact(ctx context.Context, o order.Order) web.Fact {
 }
 
 // applying lets a late deposit pay its order.
+// Only the exact amount can: see order.Aggregate.CanApplyDeposit.
 var applying = operation{
 	title: i18n.N("Apply this deposit?"), onDeposit: true,
 	confirm: func(ctx context.Context, _ *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
@@ -169,6 +178,7 @@ var returning = operation{
 			account = accountOf(form)
 		}
 		after, err := s.ReturnDeposit(ctx, seen, d.ID, account, form.Get("note"))
+		// No answer is no failure: the job of the deposit asks the provider what became of it.
 		if err == nil && after.State == order.DepositStateReturning {
 			return i18n.T(ctx, "The provider was asked, and its answer is not known yet. Hub goes on asking; nothing is paid back twice."), nil
 		}
@@ -177,6 +187,7 @@ var returning = operation{
 }
 
 // accountFields ask for the account that money goes back to.
+// needed makes the browser ask for all of them; the Service judges what was typed (provider.RefundAccount.Check).
 func accountFields(ctx context.Context, needed bool) []*web.Field {
 	return []*web.Field{
 		{Name: "bankCode", Label: i18n.T(ctx, "Bank code"), Required: needed, MaxLength: 3, Autocomplete: "off", Placeholder: "004",
@@ -188,6 +199,7 @@ func accountFields(ctx context.Context, needed bool) []*web.Field {
 }
 
 // accountOf is what was typed into accountFields.
+// People type account numbers with dashes and spaces, and the provider wants digits.
 func accountOf(form url.Values) *provider.RefundAccount {
 	return &provider.RefundAccount{BankCode: strings.TrimSpace(form.Get("bankCode")), Holder: strings.TrimSpace(form.Get("holder")),
 		AccountNumber: strings.NewReplacer("-", "", " ", "").Replace(form.Get("accountNumber"))}
@@ -195,6 +207,7 @@ func accountOf(form url.Values) *provider.RefundAccount {
 
 // returned records that an operator has paid a deposit back without Hub. The amount has to be typed, so that nobody
 // records the wrong one by a click.
+// A note is required: no event of the provider explains it later.
 var returned = operation{
 	title: i18n.N("You have paid this deposit back yourself?"), onDeposit: true,
 	confirm: func(ctx context.Context, _ *Pages, a *order.Aggregate, d order.Deposit) (web.Confirmation, []*web.Field) {
@@ -213,6 +226,7 @@ var returned = operation{
 }
 
 // resolving ends the attention that an order needs. No money moves.
+// A case that has an open deposit cannot be resolved before that is decided about.
 var resolving = operation{
 	title: i18n.N("Resolve this case?"),
 	confirm: func(ctx context.Context, _ *Pages, a *order.Aggregate, _ order.Deposit) (web.Confirmation, []*web.Field) {

@@ -18,9 +18,11 @@ const (
 )
 
 // conservationPage tells whether the books add up.
+// The name is of conservation of money: what was received equals what is somewhere.
 type conservationPage struct {
-	Apps  []payments.LedgerAccount
-	Sum   payments.LedgerAccount
+	Apps []payments.LedgerAccount
+	Sum  payments.LedgerAccount
+	// Wrong are the orders that do not add up; none is the rule.
 	Wrong []payments.LedgerAccount
 	// Most is how many orders that do not add up are shown at most.
 	Most   int
@@ -31,6 +33,7 @@ type conservationPage struct {
 
 // conservation shows whether the ledger balances: by app, order by order where it does not, and what the last sweeps
 // have found.
+// The reads are of several moments, so an order that moves meanwhile may show in one of them and not in another.
 func (p *Pages) conservation(w http.ResponseWriter, r *http.Request) error {
 	ctx, reports := r.Context(), p.service.Reports()
 	page := conservationPage{Most: mostUnbalanced, Export: conservationPath + "/export"}
@@ -52,6 +55,7 @@ func (p *Pages) conservation(w http.ResponseWriter, r *http.Request) error {
 }
 
 // accounts are those of the apps, what does not add up first, and their sum.
+// The sort is stable, so apps keep the order of the store otherwise.
 func (p *Pages) accounts(r *http.Request) (apps []payments.LedgerAccount, sum payments.LedgerAccount, err error) {
 	apps, err = p.service.Reports().Ledger(r.Context())
 	slices.SortStableFunc(apps, func(a, b payments.LedgerAccount) int {
@@ -75,6 +79,7 @@ var accountColumns = []string{"app", "order", "orders", "adds_up", "received", "
 	"refunded", "refunds_done", "pending", "refunds_pending"}
 
 // exportAccounts answers the orders that do not add up, the apps, and their sum as CSV.
+// That somebody takes it away is in the audit log before the first byte (pay.conservation.export).
 func (p *Pages) exportAccounts(w http.ResponseWriter, r *http.Request) error {
 	apps, sum, err := p.accounts(r)
 	if err != nil {
@@ -87,6 +92,7 @@ func (p *Pages) exportAccounts(w http.ResponseWriter, r *http.Request) error {
 	if err := p.service.RecordExport(r.Context(), "pay.conservation.export", nil); err != nil {
 		return err
 	}
+	// No app has this code: parentheses are no part of one.
 	sum.ServiceCode = "(all)"
 	return web.Export(w, r, "conservation-"+p.now().UTC().Format("20060102-150405"), accountColumns,
 		func(row func(cells ...string) error) error {

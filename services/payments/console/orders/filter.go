@@ -47,6 +47,8 @@ var periods = []struct {
 
 // filterOf reads the address of a list. What it cannot read is left out of the filter, but a time that is none is
 // marked as wrong: the list would silently be another one.
+// Each call of Text, Choice and Moment adds a field to the form and reads it, so this is the form as well. Wrong is set by a time that
+// is none.
 func filterOf(ctx context.Context, v url.Values, now time.Time) filter {
 	f := filter{FilterForm: web.ReadFilter(v)}
 	f.Show = f.Typed("show")
@@ -72,6 +74,7 @@ func filterOf(ctx context.Context, v url.Values, now time.Time) filter {
 
 // limit keeps the part of the list, and a period where nothing else limits it: who looks for one order, or for a case,
 // finds it however old it is.
+// An example: /admin/orders shows 30 days, and /admin/orders?show=attention all cases. READY for longer than payments.StuckFor is stuck.
 func (f *filter) limit(within string, now time.Time) {
 	if within == "" && f.CreatedAfter.IsZero() && f.CreatedBefore.IsZero() && f.Search == "" && f.Show == showAll {
 		within = lately
@@ -106,6 +109,7 @@ func statuses(ctx context.Context) []web.Option {
 }
 
 // withins are the options for the period.
+// The dash stands for no period of its own.
 func withins(ctx context.Context) []web.Option {
 	list := []web.Option{{Text: "–"}}
 	for _, p := range periods {
@@ -124,6 +128,7 @@ func (f filter) detail() map[string]string {
 }
 
 // positionOf reads where a page of the list begins: a moment and a code.
+// ok is false for any other text, and the list begins at its first page then. Two orders of one moment are told apart by their codes.
 func positionOf(text string) (payments.Position, bool) {
 	at, code, ok := strings.Cut(text, "_")
 	moment, err := time.Parse(time.RFC3339Nano, at)

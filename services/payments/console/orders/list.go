@@ -37,6 +37,7 @@ type listPage struct {
 	Cases  payments.AttentionCounts
 	All    string // the address of all cases
 	Orders []order.Order
+	// Totals and Sum are over all pages of the list; Plot is nil when there is nothing to draw.
 	Totals []payments.StatusTotal
 	Sum    payments.StatusTotal
 	Plot   *web.Plot
@@ -47,6 +48,7 @@ type listPage struct {
 
 // list shows a page of orders. The first page also has the newest cases, the sums and the plot; further ones have the
 // list alone.
+// A time that is none is status 422, with the form and without a list. Pages go by keyset pagination: after is a moment and a code.
 func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
 	ctx, q, now := r.Context(), r.URL.Query(), p.now()
 	f := filterOf(ctx, q, now)
@@ -77,6 +79,7 @@ func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
 }
 
 // loadList reads what the page shows.
+// The counts of cases are read for each page, because the choices above the list show them.
 func (p *Pages) loadList(r *http.Request, page *listPage, f filter, now time.Time, first bool) (err error) {
 	ctx, reports := r.Context(), p.service.Reports()
 	if page.Cases, err = reports.AttentionCounts(ctx, now.Add(-payments.StuckFor)); err != nil {
@@ -119,6 +122,7 @@ func ordersOf(aggregates []*order.Aggregate) []order.Order {
 }
 
 // choices are the parts of the list, with how many are in those that somebody has to look at.
+// A count of -1 is shown as none. A choice drops the filter: a case is found however old it is.
 func (l *listPage) choices(ctx context.Context, f filter) {
 	for _, c := range []struct {
 		show, text string
@@ -152,6 +156,7 @@ func (p *Pages) plot(r *http.Request, page *listPage, f filter, now time.Time) e
 		to = f.CreatedBefore
 	}
 	from := f.CreatedAfter
+	// Two fewer: midnight adds up to a day at the begin, and the last day is not over.
 	if oldest := to.Add(-(mostDays - 2) * oneDay); from.Before(oldest) {
 		from = oldest
 	}
@@ -166,6 +171,7 @@ func (p *Pages) plot(r *http.Request, page *listPage, f filter, now time.Time) e
 			{Label: i18n.T(ctx, "Paid"), Color: "--accent"}, {Label: i18n.T(ctx, "Refunded"), Color: "--warn-fill"}}}
 	known := map[string]payments.DailyTotal{}
 	for _, d := range days {
+		// A day without payments has no row in the store, and a bar of zero in the plot.
 		known[d.At.In(korea).Format(time.DateOnly)] = d
 	}
 	for at := from; !at.After(to); at = at.Add(oneDay) { // there is no summer time in Korea
@@ -191,6 +197,7 @@ var exportColumns = []string{"code", "status", "attention", "app", "external_use
 	"issued_at", "paid_at", "closed_at", "version"}
 
 // export streams what was looked for as CSV. Who has asked for what is in the audit log before the first byte.
+// The rows are streamed, so an error in the middle can only break off. One row at the end says when the limit has cut it.
 func (p *Pages) export(w http.ResponseWriter, r *http.Request) error {
 	now := p.now()
 	f := filterOf(r.Context(), r.URL.Query(), now)
@@ -210,11 +217,14 @@ func (p *Pages) export(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		return row(fmt.Sprintf("NOT COMPLETE: an export has at most %d orders. Export what is older with to=%s.", exportLimit,
+			// One second later, because "to" excludes its moment and the rows of that second may be cut in two: some come twice, none is
+			// missing.
 			last.CreatedAt.UTC().Truncate(time.Second).Add(time.Second).Format(time.RFC3339)))
 	})
 }
 
 // record is an order as a row of the export, in the order of exportColumns.
+// Times are RFC 3339 in UTC and amounts are whole won, without a sign for the currency. What is not known is an empty cell.
 func record(o order.Order) []string {
 	n := func(n int64) string { return strconv.FormatInt(n, 10) }
 	at := func(t *time.Time) string {

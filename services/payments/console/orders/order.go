@@ -46,6 +46,7 @@ type depositRow struct {
 
 // order shows an order with all that belongs to it: deposits, refunds, events, notifications and webhooks, newest
 // first.
+// E_NOT_FOUND for a code that no order has. What may be done is offered by the aggregate's own rules (CanApplyDeposit and others).
 func (p *Pages) order(w http.ResponseWriter, r *http.Request) error {
 	ctx, code := r.Context(), r.PathValue("code")
 	a, err := p.service.Reports().Order(ctx, code)
@@ -84,6 +85,7 @@ func (p *Pages) order(w http.ResponseWriter, r *http.Request) error {
 }
 
 // reconcile asks the provider now.
+// A provider that does not answer is E_DB, which the order's page tells. Asking twice does no harm.
 func (p *Pages) reconcile(w http.ResponseWriter, r *http.Request) error {
 	code := r.PathValue("code")
 	answer, err := p.service.Reconcile(r.Context(), code, nil)
@@ -92,6 +94,7 @@ func (p *Pages) reconcile(w http.ResponseWriter, r *http.Request) error {
 }
 
 // redeliver sends a notification again.
+// E_CONFLICT for one that is still on its way.
 func (p *Pages) redeliver(w http.ResponseWriter, r *http.Request) error {
 	ctx, code := r.Context(), r.PathValue("code")
 	return back(w, r, code, i18n.T(ctx, "The notification is on its way again, the same bytes under the same id."),

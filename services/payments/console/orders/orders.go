@@ -60,6 +60,7 @@ func Routes() []tool.Route {
 }
 
 // Mount serves the pages and their assets.
+// An address of a deposit names the order as well: the deposit is looked for among that order's. Each GET asks and changes nothing.
 func (p *Pages) Mount(mux *http.ServeMux) {
 	p.site.Mount(mux)
 	p.site.Handle(mux, "GET /admin/orders", web.Role(admin), p.list)
@@ -82,6 +83,7 @@ func (p *Pages) Mount(mux *http.ServeMux) {
 }
 
 // back goes to an order and says what was done, or why it was not.
+// E_DB is told there, too: the provider did not answer, and the order's page shows how it stands.
 func back(w http.ResponseWriter, r *http.Request, code, done string, err error) error {
 	switch {
 	case err == nil:
@@ -95,6 +97,7 @@ func back(w http.ResponseWriter, r *http.Request, code, done string, err error) 
 }
 
 // depositOf is the deposit that the address names, of an order.
+// E_NOT_FOUND for an id that is none, or another order's.
 func depositOf(r *http.Request, a *order.Aggregate) (order.Deposit, error) {
 	id, ok := schema.ParseID(r.PathValue("id"))
 	for _, d := range a.Deposits {

@@ -22,13 +22,16 @@ type refundCard struct {
 	// WhyNot tells why nothing can be refunded; it is empty when something can.
 	WhyNot string
 	// Key is the form's: whatever is sent of it, and however often, is one refund.
-	Key    string
+	Key string
+	// Amount begins as all that can be refunded. Least and most are told to the browser, and judged again by confirmRefund and the
+	// Service.
 	Amount web.Field
 	// Next is when the provider is asked again about a refund whose outcome is not known.
 	Next *time.Time
 }
 
 // refundCard is that of an order.
+// The key is drawn when the page is made (an idempotency key), so a form that is sent twice refunds once.
 func (p *Pages) refundCard(ctx context.Context, o order.Order) (c refundCard, err error) {
 	left := o.Refundable()
 	c = refundCard{WhyNot: whyNoRefund(ctx, o), Key: payments.NewFormKey(), Amount: web.Field{Name: "amount",
@@ -44,6 +47,7 @@ func (p *Pages) refundCard(ctx context.Context, o order.Order) (c refundCard, er
 }
 
 // leastRefund is the least that the provider refunds of an order.
+// Where the provider refunds no part, least and most are the same amount.
 func (p *Pages) leastRefund(o order.Order) int64 {
 	if p.service.Capabilities(o).PartialRefund {
 		return 1
@@ -75,6 +79,7 @@ func refundForm(form url.Values) payments.RefundForm {
 }
 
 // confirmRefund asks before a refund, unless the order is not any more as it was seen.
+// The amount comes in the address: this is a GET, which changes nothing. What is refused leads back to the order with the reason.
 func (p *Pages) confirmRefund(w http.ResponseWriter, r *http.Request) error {
 	ctx := r.Context()
 	a, err := p.service.Reports().Order(ctx, r.PathValue("code"))
@@ -98,6 +103,7 @@ func (p *Pages) confirmRefund(w http.ResponseWriter, r *http.Request) error {
 }
 
 // askForRefund answers the page that asks, with what was typed before and what is wrong with it.
+// It shows the environment first: whoever tests in the sandbox must not refund in production by mistake.
 func (p *Pages) askForRefund(w http.ResponseWriter, r *http.Request, o order.Order, f payments.RefundForm, form url.Values,
 	wrong error) error {
 	ctx := r.Context()
@@ -140,6 +146,7 @@ func (p *Pages) askForRefund(w http.ResponseWriter, r *http.Request, o order.Ord
 }
 
 // refund does what was asked about, and tells what the provider has answered.
+// Its outcomes are success, failure and unknown. Unknown is told apart, because a second refund would pay twice.
 func (p *Pages) refund(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	ctx, code := r.Context(), r.PathValue("code")
 	a, err := p.service.Reports().Order(ctx, code)

@@ -13,6 +13,7 @@ import (
 )
 
 // rank orders servers: the least is asked.
+// A higher rank is asked only while no server has a lower one.
 type rank int
 
 const (
@@ -34,6 +35,7 @@ const misses = 2
 var errDown = errors.New("the replica of the source does not answer")
 
 // member is one of the servers.
+// state, missed, flights and lost are guarded by mu; the others never change.
 type member struct {
 	addr    string
 	source  *mysql.Source
@@ -51,6 +53,7 @@ type member struct {
 }
 
 // view is what is known of a server.
+// It is a copy: what is decided on it may be a moment old, and a call that goes to a server just gone moves to another.
 type view struct {
 	up       bool
 	doubted  bool // it has failed a call since it was looked at
@@ -58,22 +61,27 @@ type view struct {
 	calls    int // in flight
 }
 
+// newMember begins with a server that is taken for well, so that the first calls need not wait for a look.
 func newMember(source *mysql.Source, o Options) *member {
 	return &member{addr: source.Addr(), source: source, reader: statements.NewReader(source.Server, o.Reader),
 		monitor: server.NewMonitor(source.Server, o.LagSQL),
 		wake:    make(chan struct{}, 1), state: view{up: true}, flights: map[*context.CancelCauseFunc]struct{}{}, lost: map[*turn]struct{}{}}
 }
 
+// close waits for the statements that run on the server.
 func (m *member) close() error {
 	return errors.Join(m.reader.Close(), m.source.Close(), m.monitor.Close())
 }
 
+// view is what is known of the server now.
 func (m *member) view() view {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.state
 }
 
+// rank holds what is known against the limit. A server that nobody can tell the lag of is current: it may well be a
+// primary.
 func (v view) rank(maxLag time.Duration) rank {
 	switch {
 	case !v.up || v.doubted:
@@ -86,6 +94,7 @@ func (v view) rank(maxLag time.Duration) rank {
 	return current
 }
 
+// describe is the state in words for the log. Doubt is no state: it lasts until the next look, which comes at once.
 func (v view) describe(maxLag time.Duration) string {
 	if v.up && v.standing.Unknown {
 		return "is asked although nobody can tell its lag: grant its account REPLICA MONITOR (MariaDB) or REPLICATION CLIENT (MySQL), " +
@@ -154,6 +163,8 @@ func (m *member) begin(ctx context.Context) (_ context.Context, leave func()) {
 
 // moves tells whether a call that has failed here is to be tried elsewhere. attempt is its context here,
 // ctx its caller's.
+// What moves is a failure of the server and never of the statement, so that a statement that breaks a server is run twice
+// at most.
 func (m *member) moves(ctx, attempt context.Context, err error) bool {
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -185,6 +196,7 @@ func (m *member) hold(t *turn) {
 	}
 }
 
+// release forgets a turn that has ended by itself.
 func (m *member) release(t *turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -16,6 +16,7 @@ type metrics struct {
 	observed metric.Registration
 }
 
+// newMetrics registers the series; their states are read when they are collected, and not when they change.
 func newMetrics(s *Set) *metrics {
 	meter := otel.Meter("hub.internal/services/query/mysql/replicas")
 	kept := func(err error) {
@@ -59,8 +60,10 @@ func newMetrics(s *Set) *metrics {
 	return m
 }
 
+// moved counts a call that has left a server.
 func (m *metrics) moved(ctx context.Context, from *member) { m.moves.Add(ctx, 1, from.named()) }
 
+// close ends the callback, so that a closed Set is not observed.
 func (m *metrics) close() error {
 	if m.observed == nil {
 		return nil
@@ -78,6 +81,7 @@ func (m *member) named() metric.MeasurementOption {
 	return metric.WithAttributes(attribute.String("server.address", host), attribute.Int("server.port", number))
 }
 
+// number is a gauge's way to say yes or no.
 func number(b bool) int64 {
 	if b {
 		return 1

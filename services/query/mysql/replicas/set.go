@@ -21,6 +21,7 @@ import (
 )
 
 // Options bound a Set.
+// The zero value of each field has a default; only Source has to be filled in.
 type Options struct {
 	// Source and Reader are each server's: whichever are left have to carry everything.
 	Source server.Options
@@ -37,10 +38,13 @@ type Options struct {
 }
 
 // lookLimit bounds a look at a server.
+// It is as long as the time between two looks, so that a server that hangs is found out by two of them.
 const lookLimit = time.Second
 
 // Set is the source database on several servers. It implements query.Source, query.RecipientSource and
 // query.StatementReader.
+// It balances by the fewest calls in flight (least outstanding requests), and begins each choice at the next server (round
+// robin) so that servers of one rank and load take turns.
 type Set struct {
 	members []*member
 	maxLag  time.Duration
@@ -76,6 +80,8 @@ func Split(list string) (dsns []string) {
 
 // Open returns a Set of the servers. It waits for none of them. The error is one line that names
 // HUB_SOURCE_DSNS, and no password.
+// It refuses the same address twice, since two entries would count as two servers, and databases of different names, since
+// replicas of one source hold one.
 func Open(dsns []string, o Options) (*Set, error) {
 	if len(dsns) == 0 {
 		return nil, errors.New("HUB_SOURCE_DSNS names no data source")
@@ -127,6 +133,8 @@ func (s *Set) Close() error {
 
 // Prove looks at each server once. It returns an error when an account may do more than read, and nil
 // for servers that cannot be reached: those are looked at again.
+// It is for the start: a process does not begin to serve with an account that may write, and does begin while the source is
+// away.
 func (s *Set) Prove(ctx context.Context) error {
 	errs := make([]error, len(s.members))
 	var all sync.WaitGroup
@@ -144,6 +152,7 @@ func (s *Set) Prove(ctx context.Context) error {
 }
 
 // Reach returns what is wrong with each server that cannot be used, whether or not others can.
+// The host runs it as the check of HUB_SOURCE_DSNS.
 func (s *Set) Reach(ctx context.Context) error {
 	errs := make([]error, len(s.members))
 	var all sync.WaitGroup
@@ -167,6 +176,8 @@ func (s *Set) Pools() (all []statements.Pools) {
 }
 
 // Watch looks at the servers until ctx ends.
+// Each server has a goroutine of its own, so that one that hangs delays no look at the others. It returns when all have
+// ended.
 func (s *Set) Watch(ctx context.Context) error {
 	var all sync.WaitGroup
 	for _, m := range s.members {
@@ -194,6 +205,7 @@ func (s *Set) Ping(ctx context.Context) error {
 }
 
 // Replicas tells how the servers are, as they were looked at last.
+// It asks nobody: health checks come often. LagSeconds is absent where nobody knows the lag.
 func (s *Set) Replicas() []query.ReplicaHealth {
 	list := make([]query.ReplicaHealth, len(s.members))
 	for i, m := range s.members {
@@ -207,6 +219,7 @@ func (s *Set) Replicas() []query.ReplicaHealth {
 }
 
 // look asks a server how it is, and draws the consequences.
+// It logs each change of state once, with WARN for what takes the server out.
 func (s *Set) look(ctx context.Context, m *member) error {
 	limited, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
@@ -227,6 +240,7 @@ func (s *Set) look(ctx context.Context, m *member) error {
 }
 
 // judge tells when the best of the servers come to be too far behind, and when they no longer are.
+// Old answers are better than none (graceful degradation): stale is for alarms, and stops no call.
 func (s *Set) judge(ctx context.Context) {
 	best := down
 	for _, m := range s.members {
@@ -247,6 +261,7 @@ func (s *Set) judge(ctx context.Context) {
 
 // pick chooses a server other than not: of the best ones that with the fewest calls. With not, it is nil
 // when no other answers.
+// A server that is down is chosen only for a first try and only when all are: its error is then the caller's.
 func (s *Set) pick(not *member) (chosen *member) {
 	s.mu.Lock()
 	s.turn++

@@ -8,10 +8,13 @@ import (
 	"hub.internal/services/query/sqlguard/notice"
 )
 
+// none is the answer of what answers nothing but an error.
 type none = struct{}
 
 // ask has one server answer, and another one when that goes away: nothing of an answer has been handed on
 // before it is whole.
+// It is one retry, and only for reads that have failed for the server's sake: a third server is not tried, so that an
+// outage of the network costs each call two waits and no more.
 func ask[Out any](ctx context.Context, s *Set, read func(context.Context, *mysql.Source) (Out, error)) (Out, error) {
 	m := s.pick(nil)
 	out, err, moves := try(ctx, m, read)
@@ -26,6 +29,7 @@ func ask[Out any](ctx context.Context, s *Set, read func(context.Context, *mysql
 	return out, err
 }
 
+// try asks one server; moves says that another one may do better.
 func try[Out any](ctx context.Context, m *member, read func(context.Context, *mysql.Source) (Out, error)) (out Out, err error, moves bool) {
 	attempt, leave := m.begin(ctx)
 	defer leave()

@@ -24,6 +24,7 @@ const largeValue = 64 << 10
 const largeTail = 1 << 10
 
 // columnKind is a type's name as the server writes it, and how its values are encoded.
+// It is looked up once for each column of an answer and not once for each value.
 type columnKind struct {
 	name   string
 	encode encoder
@@ -32,6 +33,7 @@ type columnKind struct {
 
 // room makes room in to for a large value and what may follow it; false when the value
 // would take more than most bytes.
+// It measures at most one pass over the value, and refuses before a byte of it is copied.
 func (k columnKind) room(to, value []byte, most int) ([]byte, bool) {
 	if k.size == nil {
 		return to, true
@@ -67,6 +69,7 @@ var columnKinds = map[string]columnKind{
 	"JSON": {"json", appendJSON, sizeOfJSON}, "NULL": {"null", appendText, sizeOfText},
 }
 
+// kindOf is the kind of a column by the driver's name of its type. What is unknown is bytes, answered as base64.
 func kindOf(databaseType string) columnKind {
 	if k, ok := columnKinds[databaseType]; ok {
 		return k
@@ -96,6 +99,8 @@ func appendNumber(to []byte, v driver.Value) []byte {
 	return appendText(to, v)
 }
 
+// appendUint appends an unsigned integer, as a string beyond 2^53: RFC 8259 (section 6) warns that readers lose digits
+// there.
 func appendUint(to []byte, n uint64) []byte {
 	if n > maxExact {
 		return append(strconv.AppendUint(append(to, '"'), n, 10), '"')
@@ -154,6 +159,7 @@ func appendJSON(to []byte, v driver.Value) []byte {
 	return appendText(to, v)
 }
 
+// sizeOfJSON is the length of what appendJSON appends.
 func sizeOfJSON(b []byte) int {
 	if json.Valid(b) {
 		return len(b)
@@ -171,6 +177,7 @@ func appendBase64(to []byte, v driver.Value) []byte {
 	return append(base64.StdEncoding.AppendEncode(to, b), '"')
 }
 
+// sizeOfBase64 is the length of what appendBase64 appends.
 func sizeOfBase64(b []byte) int { return len(`"base64:"`) + base64.StdEncoding.EncodedLen(len(b)) }
 
 // appendText appends text. What is not valid UTF-8 is replaced, never dropped.
@@ -184,9 +191,11 @@ func appendText(to []byte, v driver.Value) []byte {
 	return append(to, "null"...) // the driver yields nothing else
 }
 
+// hex are the digits of an escape such as \u001f.
 const hex = "0123456789abcdef"
 
 // plain is how many bytes at the begin of b stand in a JSON string as they are, provided that they are UTF-8.
+// It is a SWAR loop (SIMD within a register): most texts have nothing to escape, and eight bytes are tested at a time.
 func plain(b []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	n := 0
@@ -204,6 +213,7 @@ func plain(b []byte) int {
 }
 
 // appendQuoted appends b as a JSON string: it escapes what JSON requires and no more.
+// done is up to where b has been copied: what needs no escape is copied in runs.
 func appendQuoted(to, b []byte) []byte {
 	to = append(to, '"')
 	done := 0

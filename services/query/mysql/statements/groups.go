@@ -23,6 +23,7 @@ import (
 const groupsLimit = 250 * time.Millisecond
 
 // whileItRuns looks at the groups of a doubtful statement beside the statement itself, and tells once.
+// The channel holds one value, so that whoever sends it does not wait; the statement's answer does.
 func (r *Reader) whileItRuns(ctx context.Context, st query.Statement) <-chan []tool.Warning {
 	told := make(chan []tool.Warning, 1)
 	if !st.Grouping.Doubtful {
@@ -64,6 +65,7 @@ func (r *Reader) ungrouped(ctx context.Context, st query.Statement) []tool.Warni
 }
 
 // prepared has a session with ONLY_FULL_GROUP_BY prepare a text; nil where it does, or where nobody answers in time.
+// The text is the caller's own, without Hub's LIMIT. PREPARE resolves names and checks groups, and touches no row.
 func (r *Reader) prepared(ctx context.Context, written string) (refused *mysqldriver.MySQLError) {
 	conn, err := r.groups.db.Conn(ctx)
 	if err != nil {
@@ -87,6 +89,7 @@ func (r *Reader) prepared(ctx context.Context, written string) (refused *mysqldr
 var ungroupedColumn = regexp.MustCompile(`(?:nonaggregated column '|^')([^']+)'`)
 
 // undetermined reports whether a server refuses columns beside groups, and the first of them where it tells: table.column.
+// The two numbers are those of ONLY_FULL_GROUP_BY with and without GROUP BY (1055 and 1140).
 func undetermined(refused *mysqldriver.MySQLError) (column string, known bool) {
 	if refused.Number != errno.WrongFieldWithGroup && refused.Number != errno.MixOfGroupFunctions {
 		return "", false
@@ -103,6 +106,7 @@ const selectKeys = `SELECT index_name, column_name FROM information_schema.stati
 WHERE table_schema = DATABASE() AND table_name = ? AND non_unique = 0 ORDER BY index_name, seq_in_index LIMIT 100`
 
 // determined reports whether columns of a table include one of its unique keys, which determine all others, or whether nobody can say.
+// A key with a NULL column counts as one, and so does an error: the doubt is in favour of the statement.
 func (r *Reader) determined(ctx context.Context, table string, by []string) bool {
 	n := r.tables(ctx)
 	keys := map[string]bool{} // whether all columns of a key are among them

@@ -40,6 +40,8 @@ type flight struct {
 
 // stop ends the statement on the server, for the given reason. It returns at once; a
 // second stop and one after land do nothing.
+// The KILL runs beside the reader, and goes on when the caller's context has ended: that is the most frequent reason for
+// it.
 func (r *Reader) stop(ctx context.Context, f *flight, why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,6 +74,7 @@ func (f *flight) land() error {
 func (r *Reader) kill(ctx context.Context, f *flight) {
 	ctx, done := context.WithTimeout(ctx, killLimit)
 	defer done()
+	// The socket is closed whatever the server does: the reader waits for that and no longer.
 	giveUp := time.AfterFunc(2*killGrace, f.cancel)
 	defer giveUp.Stop()
 	defer f.cancel()
@@ -93,6 +96,7 @@ func (r *Reader) kill(ctx context.Context, f *flight) {
 }
 
 // kill ends a connection's QUERY, or the CONNECTION; one that has ended already is no error.
+// The id is a number of the server's own, and what is one of two constants: nothing of a caller's is in the text.
 func kill(ctx context.Context, db *sql.DB, d server.Dialect, what string, id uint64) error {
 	command := "KILL "
 	if d == server.TiDB { // reaches the connection on whichever server of the cluster it is

@@ -8,6 +8,7 @@ import (
 )
 
 // Pools are those of one server of the source.
+// package replicas has one for each server.
 type Pools struct {
 	Server *server.Server
 	Reader *Reader
@@ -15,6 +16,7 @@ type Pools struct {
 
 // Observe shows the pools of the source, over all its servers, until forget is called: those of the fixed statements,
 // of callers' sessions, and of kills.
+// They are summed up under one name each, since an operator asks whether callers wait for connections, and not where.
 func Observe(servers ...Pools) (forget func()) {
 	var ends []func()
 	for name, of := range map[string]func(Pools) []*sql.DB{

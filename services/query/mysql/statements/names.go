@@ -21,6 +21,7 @@ const (
 )
 
 // names are the tables of the source with their columns, as the server has them.
+// They are read with the account's own rights, and so name nothing that it may not see.
 type names struct {
 	at      time.Time
 	tables  []string
@@ -28,6 +29,7 @@ type names struct {
 }
 
 // keptNames are read at most once a minute, by one caller for all.
+// A failure is not kept: the next message tries again.
 type keptNames struct {
 	mu   sync.Mutex
 	last *names
@@ -38,6 +40,7 @@ const selectNames = `SELECT c.table_name, c.column_name FROM information_schema.
 WHERE c.table_schema = DATABASE() ORDER BY c.table_name, c.ordinal_position LIMIT ?`
 
 // tables are those of the source; none when they cannot be read in time: a message is worth no more.
+// The caller's end does not end the reading, since others wait for it behind the lock.
 func (r *Reader) tables(ctx context.Context) *names {
 	r.names.mu.Lock()
 	defer r.names.mu.Unlock()
@@ -65,6 +68,7 @@ func (r *Reader) tables(ctx context.Context) *names {
 }
 
 // table is the server's spelling of a table, or "".
+// It compares without case: it serves messages, and the wrong case is often the mistake.
 func (n *names) table(name string) string {
 	for _, t := range n.tables {
 		if strings.EqualFold(t, name) {
@@ -97,6 +101,7 @@ func (n *names) owners(column string) (tables []string) {
 }
 
 // nearest returns the column of the tables that was most likely meant, as table.column; "" when none is near.
+// Nearest is by edit distance (package schema), and never a far guess.
 func (n *names) nearest(name string, tables []string) string {
 	var all, owners []string
 	for _, t := range tables {

@@ -33,6 +33,7 @@ const (
 // further rights; until the server can be asked, it is held.
 //
 // One goroutine asks for all of them; it lives while there are any.
+// Without it a turn would end with the call, and callers could stack statements on the server that nobody waits for.
 type overruns struct {
 	server *server.Server
 	db     *sql.DB // the pool for kills
@@ -59,6 +60,7 @@ type doubt struct {
 	kill    time.Time // when the next KILL is due
 }
 
+// newOverruns uses the pool for kills, so that what it asks does not wait behind statements.
 func newOverruns(s *server.Server, db *sql.DB, logger *slog.Logger) *overruns {
 	meter := otel.Meter("hub.internal/services/query/mysql")
 	now, err := meter.Int64UpDownCounter("hub.sql.runaway",
@@ -82,6 +84,7 @@ func newOverruns(s *server.Server, db *sql.DB, logger *slog.Logger) *overruns {
 // follow takes a flight over, and its turn. killed tells whether a KILL is on its way.
 func (o *overruns) follow(f *flight, killed bool) {
 	d := &doubt{flight: f, since: time.Now()}
+	// A statement that was lost with its connection has had no KILL: the first look sends one.
 	if d.kill = d.since; killed {
 		d.kill = d.since.Add(killGrace)
 	}
@@ -99,6 +102,7 @@ func (o *overruns) follow(f *flight, killed bool) {
 }
 
 // close waits a moment for what still runs. Nothing may be added any more.
+// What is still left is logged as an error each, by run: an operator has to look at the server.
 func (o *overruns) close() {
 	patience := time.AfterFunc(closeLimit, o.cancel)
 	defer patience.Stop()
@@ -106,6 +110,7 @@ func (o *overruns) close() {
 	o.cancel()
 }
 
+// run looks until there are no doubts left. A failure is logged once, until a look succeeds again.
 func (o *overruns) run() {
 	var doubts []*doubt
 	failures := 0
@@ -140,6 +145,8 @@ func (o *overruns) with(doubts []*doubt) []*doubt {
 }
 
 // pause waits until the next look is due: the younger the doubt, the sooner.
+// Polling at a quarter of the age is a geometric backoff: a KILL mostly works within milliseconds, and what it does not end
+// runs for minutes. After failures the wait doubles from a quarter of a second up to askFailed.
 func (o *overruns) pause(doubts []*doubt, failures int) {
 	age := 4 * askLatest
 	for _, d := range doubts {
@@ -163,6 +170,8 @@ func (o *overruns) pause(doubts []*doubt, failures int) {
 
 // look asks the server once for all doubts and returns those that are left. It raises
 // the alarm for those that are overdue, and kills again when it is time for it.
+// A connection that is gone from the list has ended. One that is there may be another's: after a restart a server counts
+// its connections from 1 again, which started tells.
 func (o *overruns) look(doubts []*doubt) (left []*doubt, err error) {
 	ctx, cancel := context.WithTimeout(o.ctx, killLimit)
 	defer cancel()
@@ -202,6 +211,7 @@ func (o *overruns) look(doubts []*doubt) (left []*doubt, err error) {
 		if !d.overdue && time.Since(d.since) >= overdueAfter {
 			o.alarm(d)
 		}
+		// KILL again, at intervals that double from a second up to killLatest.
 		d.kill = time.Now().Add(min(overdueAfter<<min(d.kills, 10), killLatest))
 		d.kills++
 		err = errors.Join(err, kill(ctx, o.db, dialect, "CONNECTION", d.id))
@@ -209,6 +219,7 @@ func (o *overruns) look(doubts []*doubt) (left []*doubt, err error) {
 	return left, err
 }
 
+// alarm is raised once for a doubt, and seen in the log, in the metrics and in the health of the service.
 func (o *overruns) alarm(d *doubt) {
 	d.overdue = true
 	o.now.Add(o.ctx, 1)
@@ -220,6 +231,7 @@ func (o *overruns) alarm(d *doubt) {
 	}
 }
 
+// end gives the turn back: from here on the statement takes nothing of the server.
 func (o *overruns) end(d *doubt) {
 	if d.overdue {
 		o.now.Add(o.ctx, -1)
@@ -230,11 +242,13 @@ func (o *overruns) end(d *doubt) {
 	}
 }
 
+// attributes name the connection, the request and how long it has run, for the log.
 func (d *doubt) attributes() []any {
 	return []any{"connection", d.id, "request_id", d.request, "elapsed", time.Since(d.start).Round(time.Millisecond)}
 }
 
 // processes are the ids of the account's connections.
+// SHOW PROCESSLIST shows an account its own connections without PROCESS, the right to see those of all.
 func (o *overruns) processes(ctx context.Context, d server.Dialect) (map[uint64]bool, error) {
 	list := "SHOW PROCESSLIST"
 	if d == server.TiDB { // SHOW knows the connections of one of the cluster's servers alone

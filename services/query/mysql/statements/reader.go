@@ -48,6 +48,7 @@ const (
 )
 
 // ReaderOptions bound a Reader.
+// The zero value is good for tests: each field has a default.
 type ReaderOptions struct {
 	// Timeout is the server's limit for a statement (MCP_QUERY_TIMEOUT_MS); 0 means 30 s.
 	Timeout time.Duration
@@ -93,6 +94,8 @@ type Reader struct {
 
 // statements are those that share sessions and have the same time. The heavy ones have a session of their own: MySQL takes a
 // thread for each connection, whose memory it rarely gives back, and so it is the same memory that each of them takes.
+// A pool of database/sql opens sessions on demand (a lazy pool), keeps idle ones for five minutes and none longer than
+// thirty.
 type statements struct {
 	db      *sql.DB
 	timeout time.Duration
@@ -101,6 +104,8 @@ type statements struct {
 var _ query.StatementReader = (*Reader)(nil)
 
 // NewReader returns a reader of the source. It does not wait for the database.
+// The sessions are a bulkhead: one is kept for the heavy statement, two prepare doubtful statements, and kills have a pool
+// of their own, since a KILL must not wait behind what it is to end.
 func NewReader(s *server.Server, o ReaderOptions) *Reader {
 	if o.Timeout <= 0 {
 		o.Timeout = 30 * time.Second
@@ -160,6 +165,10 @@ var (
 )
 
 // ReadStatement implements query.StatementReader.
+// It returns nil when all rows were handed on, or when to wanted no more of them. Its faults are E_VALIDATION for what the
+// server refuses of the statement, E_DB_TIMEOUT for one that ran too long, E_DB for a server or a session
+// that is not to be had, and E_RATE_LIMIT where the place of a heavy statement stays taken. The statement's turn ends when
+// it is known that nothing of it runs on the server, which may be after the return.
 func (r *Reader) ReadStatement(ctx context.Context, st query.Statement, to query.RowWriter) error {
 	r.running.Add(1)
 	defer r.running.Done()
@@ -169,6 +178,7 @@ func (r *Reader) ReadStatement(ctx context.Context, st query.Statement, to query
 	ctx, span := server.StartSpan(ctx, "a caller's statement")
 	end := over
 	defer func() {
+		// What is unknown has gone to overruns, with its turn.
 		if end != unknown && st.Turn != nil {
 			st.Turn.End()
 		}
@@ -183,6 +193,7 @@ func (r *Reader) ReadStatement(ctx context.Context, st query.Statement, to query
 	}
 	warned := r.whileItRuns(ctx, st)
 	end, err := r.attempt(ctx, st, to)
+	// A retry is safe: of a dead session nothing was sent, and nothing of an answer has been handed on.
 	for tries := 1; end == unsent && tries < maxTries; tries++ {
 		end, err = r.attempt(ctx, st, to)
 	}
@@ -206,6 +217,8 @@ const (
 
 // prepareKill makes the first connection for kills, so that the first KILL does not have
 // to, of a server that may be full by then.
+// It runs once in the life of a reader, beside the first statement. A failure is logged and costs nothing else: KILL
+// connects by itself then.
 func (r *Reader) prepareKill(ctx context.Context) {
 	r.running.Add(1)
 	go func() {
@@ -219,6 +232,7 @@ func (r *Reader) prepareKill(ctx context.Context) {
 }
 
 // attempt runs the statement once.
+// A session that is not pristine is closed, and what it left behind with it, such as locks by name.
 func (r *Reader) attempt(ctx context.Context, st query.Statement, to query.RowWriter) (end ending, err error) {
 	checkout, cancel := context.WithTimeout(ctx, checkoutLimit)
 	conn, err := r.kind(st).db.Conn(checkout)
@@ -260,6 +274,7 @@ func (r *Reader) run(ctx context.Context, s *session, st query.Statement, to que
 	if s.wire.Cut {
 		err = nil // the driver's, who knows nothing of it
 	}
+	// Rows that nobody wants are not read to the end: the KILL is cheaper than the network.
 	if err == nil && !whole {
 		r.stop(ctx, f, errEnough)
 	}
@@ -267,6 +282,7 @@ func (r *Reader) run(ctx context.Context, s *session, st query.Statement, to que
 	switch end = endingOf(whole, err); {
 	case end == unknown:
 		r.overruns.follow(f, stopped != nil)
+	// The caller is gone, or the time is up: another try would only run for nobody.
 	case end == unsent && stopped != nil:
 		end = over // and not to be sent again
 	}
@@ -305,6 +321,8 @@ func (r *Reader) kind(st query.Statement) *statements {
 
 // enterHeavy waits for the place of a heavy statement. What it returns is the statement's turn: its end frees
 // the place, too.
+// The wait is checkoutLimit at most, as for a session. Then it is E_RATE_LIMIT with a Retry-After of a second: the
+// statement is right, and its time is not. The place is a semaphore of one for each reader, and so for each server.
 func (r *Reader) enterHeavy(ctx context.Context, turn query.Turn) (query.Turn, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkoutLimit)
 	defer cancel()
@@ -319,6 +337,7 @@ func (r *Reader) enterHeavy(ctx context.Context, turn query.Turn) (query.Turn, e
 }
 
 // heavyTurn is the turn of a heavy statement, and its place among those.
+// One end for both keeps the order: the place is free before the next statement may take the turn.
 type heavyTurn struct {
 	query.Turn // nil when nobody waits for the end
 	place      chan struct{}
@@ -340,6 +359,8 @@ func (g heavyTurn) End() {
 }
 
 // endingOf says what the end of the reading tells of the statement.
+// An error packet and the last row are the server's word that the statement is over. Without it, as after a cut connection,
+// it may run on.
 func endingOf(whole bool, err error) ending {
 	var answered *mysqldriver.MySQLError
 	switch {
@@ -352,6 +373,7 @@ func endingOf(whole bool, err error) ending {
 }
 
 // read hands the rows on, and tells whether it has read them all.
+// It encodes each row as it comes. What is kept of the answer, and how much, is the writer's to decide.
 func (r *Reader) read(ctx context.Context, s *session, st query.Statement, to query.RowWriter) (whole bool, err error) {
 	if st.Explain { // the session's own limit would be in the plan
 		if err := s.exec(ctx, rowLimit(noRowLimit)); err != nil {
@@ -371,6 +393,7 @@ func (r *Reader) read(ctx context.Context, s *session, st query.Statement, to qu
 	to.Columns(columns)
 
 	values := make([]driver.Value, len(names))
+	// The writer decides how much may still be written; a row that does not fit is left out as a whole.
 	encode := func(to []byte, most int) ([]byte, bool) {
 		to = append(to, '[')
 		for i, v := range values {
@@ -381,6 +404,8 @@ func (r *Reader) read(ctx context.Context, s *session, st query.Statement, to qu
 				to = append(to, "null"...)
 				continue
 			}
+			// A large value is measured before it is escaped: growing a buffer of megabytes step by step would copy it
+			// again and again.
 			if b, isBytes := v.([]byte); isBytes && len(b) > largeValue {
 				var fits bool
 				if to, fits = kinds[i].room(to, b, most-len(to)); !fits {
@@ -412,6 +437,9 @@ func (r *Reader) read(ctx context.Context, s *session, st query.Statement, to qu
 }
 
 // judge turns what ended a statement into what its caller is told.
+// Errors that say something of the source and not of the statement (full, restarting, locked) are E_DB, which a client may
+// repeat; a statement that the guard has let through and the server calls a write is counted as a hole in the guard, and is
+// E_VALIDATION all the same: the session was READ ONLY, and nothing was written.
 func (r *Reader) judge(ctx context.Context, st query.Statement, err error) error {
 	var answered *mysqldriver.MySQLError
 	switch {
@@ -471,6 +499,7 @@ func gone(err error) error {
 }
 
 // sessionFault is the fault of not getting a session: it is never the statement's.
+// An account with more rights than SELECT is an operator's mistake, and Hub serves nothing with it.
 func sessionFault(ctx context.Context, err error) error {
 	var grants *server.GrantsError
 	switch {

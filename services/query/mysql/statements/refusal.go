@@ -21,11 +21,14 @@ import (
 // limit, as a file's or as a storage engine's error.
 var tmpSpace = map[uint16]bool{1114: true, 41: true, 42: true, 200: true, 201: true}
 
+// statementDetails are the details of E_VALIDATION: the server's number, for programs, and the same words as in the
+// message.
 type statementDetails struct {
 	DBErrno    uint16             `json:"db_errno"`
 	Violations []schema.Violation `json:"violations"`
 }
 
+// refusal has the rule sql.server: the guard let the statement through, and the server did not.
 func refusal(number uint16, message string) statementDetails {
 	return statementDetails{DBErrno: number, Violations: []schema.Violation{{Path: "/sql", Rule: "sql.server", Message: message}}}
 }

@@ -17,6 +17,8 @@ import (
 )
 
 // sessions makes read-only sessions.
+// It is a driver.Connector: database/sql asks it for each connection of a pool, and puts nothing into the pool that is not
+// armed.
 type sessions struct {
 	server   *server.Server
 	timeout  time.Duration
@@ -26,6 +28,7 @@ type sessions struct {
 }
 
 // session is a connection whose id is known.
+// It implements what database/sql asks of a connection in a pool: SessionResetter and Validator.
 type session struct {
 	driver.Conn
 	wire  *server.Wire
@@ -42,6 +45,8 @@ func (c *sessions) Driver() driver.Driver { return mysqldriver.MySQLDriver{} }
 
 // Connect implements driver.Connector: it connects, arms the session, and reads back
 // that it is armed.
+// What it reads back rests on no promise of the driver or of a proxy in between. An error here is no fault of a
+// statement's: it becomes E_DB.
 func (c *sessions) Connect(ctx context.Context) (driver.Conn, error) {
 	p, err := c.server.Identify(ctx)
 	if err != nil {
@@ -51,6 +56,7 @@ func (c *sessions) Connect(ctx context.Context) (driver.Conn, error) {
 	if config.MultiStatements || config.AllowAllFiles {
 		return nil, errors.New("mysql: multiple statements and local files must be off")
 	}
+	// A statement with a parameter list would be rewritten by the driver; callers' statements have none.
 	config.InterpolateParams = false // a caller's text goes as it is
 	config.Params = server.SessionVariables(p.Dialect, c.timeout)
 	maps.Copy(config.Params, c.more(p))
@@ -78,6 +84,7 @@ func rowLimit(rows uint64) string { return fmt.Sprintf("SET SESSION sql_select_l
 // more are the variables of a session for callers' statements. sql_select_limit is a
 // second belt: it bounds a SELECT without a LIMIT, and leaves what the greatest
 // row_limit and its probe row need.
+// TmpLimits are the variables that bound temporary space on this server, as far as its account may set them.
 func (c *sessions) more(p *server.Identity) map[string]string {
 	v := map[string]string{"sql_select_limit": strconv.Itoa(c.maxRows + 1)}
 	for _, name := range p.TmpLimits {
@@ -99,6 +106,8 @@ func (c *sessions) more(p *server.Identity) map[string]string {
 
 // arm makes the session READ ONLY, opens a READ ONLY transaction in it and reads back
 // what the safety of it all rests on.
+// READ ONLY stands twice, for the session and for the transaction: a statement that ended the one would find the other. The
+// modes that are refused would cut a text otherwise than the guard did: "x" as a name, \ as a plain character.
 func (s *session) arm(ctx context.Context, d server.Dialect, timeout time.Duration) error {
 	check := "SELECT CONNECTION_ID(), @@sql_mode, @@max_execution_time, @@transaction_read_only, 1, @@max_error_count"
 	switch d {
@@ -156,6 +165,7 @@ func (s *session) arm(ctx context.Context, d server.Dialect, timeout time.Durati
 	return nil
 }
 
+// exec runs a statement without rows, outside the pool's own bookkeeping.
 func (s *session) exec(ctx context.Context, statement string) error {
 	_, err := s.Conn.(driver.ExecerContext).ExecContext(ctx, statement, nil)
 	return err

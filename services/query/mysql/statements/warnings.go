@@ -22,6 +22,8 @@ const maxWarnings = 5
 var deprecations = map[string]bool{"1287": true, "1681": true, "3719": true, "4119": true}
 
 // warnings asks the session for the warnings of the statement before.
+// Warnings are told by kind, with how many there were of it: a cast that fails does so in each row. The order is the
+// server's.
 func (s *session) warnings(ctx context.Context) (list []tool.Warning, err error) {
 	rows, err := s.Conn.(driver.QueryerContext).QueryContext(ctx, "SHOW WARNINGS", nil)
 	if err != nil {
@@ -60,6 +62,7 @@ func (s *session) warnings(ctx context.Context) (list []tool.Warning, err error)
 	return list, rows.Close()
 }
 
+// textOf is a value of the text protocol, whose columns are bytes or, where the driver parses them, numbers.
 func textOf(v driver.Value) string {
 	if b, ok := v.([]byte); ok {
 		return string(b)
@@ -68,6 +71,7 @@ func textOf(v driver.Value) string {
 }
 
 // plainWords are warnings as a caller can use them: by number, and by what their text says.
+// The first entry whose number and text fit is taken, so that narrow patterns stand before wide ones of the same number.
 var plainWords = []struct {
 	number string
 	says   *regexp.Regexp
@@ -101,6 +105,7 @@ var plainWords = []struct {
 		"a text is no whole JSON, and the JSON function answers NULL for it: filter with JSON_VALID(col)"},
 }
 
+// escapedBytes is a run of bytes as servers write those that a connection's character set cannot show.
 var escapedBytes = regexp.MustCompile(`(?:\\x[0-9A-F]{2})+`)
 
 // unescaped is a value as it was written, of which a server shows the bytes beyond ASCII as \xEB; what it has cut is left out.
@@ -115,6 +120,7 @@ func unescaped(value string) string {
 }
 
 // inPlainWords is a warning as a caller can use it, and the kind of it: warnings of one kind are told once.
+// What no entry knows is told in the server's words, cut to 200 characters and without the account's name.
 func inPlainWords(number, message string) (kind string, w tool.Warning) {
 	for _, p := range plainWords {
 		if p.number != number {
@@ -133,6 +139,8 @@ func inPlainWords(number, message string) (kind string, w tool.Warning) {
 }
 
 // namedTexts warns of texts in double quotes that are names of columns.
+// It is told of SELECT "brand_name" FROM brand, and not of a text that is no column: quoted has what the guard took for a
+// name.
 func (r *Reader) namedTexts(ctx context.Context, quoted []string) (list []tool.Warning) {
 	if len(quoted) == 0 {
 		return nil

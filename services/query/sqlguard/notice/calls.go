@@ -9,10 +9,14 @@ import (
 )
 
 // endsAtTheRow finds LAST_VALUE over an order without a frame.
+// It is told of LAST_VALUE(x) OVER (ORDER BY y): with an ORDER BY the frame ends at the current row by default, so that the
+// function answers each row's own value. Without ORDER BY the frame is the whole partition, and with ROWS or RANGE the
+// author has said what it is: of both nothing is said, nor of a window that is named elsewhere, as in OVER w.
 func endsAtTheRow(t lexer.Tokens, i int) string {
 	if t.Key(i) != "LAST_VALUE" || t.Key(i+1) != "(" {
 		return ""
 	}
+	// Only parentheses directly behind OVER are read; those within them, as of a function in ORDER BY, are skipped.
 	over := t[i+1].Mate + 1
 	if t.Key(over) != "OVER" || t.Key(over+1) != "(" {
 		return ""
@@ -35,6 +39,8 @@ func endsAtTheRow(t lexer.Tokens, i int) string {
 }
 
 // powerOrXOR finds the operator that is a power elsewhere.
+// It is told of SELECT 1.1 ^ 12, and not of SELECT flags & 3 ^ 1. A || anywhere silences it as well, since its marks are
+// two |.
 func powerOrXOR(t lexer.Tokens, i int) string {
 	if t.Key(i) != "^" || t.Find("&") || t.Find("|") || t.Find("~") { // where other bits are computed, so are these
 		return ""
@@ -43,6 +49,8 @@ func powerOrXOR(t lexer.Tokens, i int) string {
 }
 
 // startsAtOne finds a place in a text before its first character.
+// It is told of SUBSTRING(name, 0, 3) and LEFT(name, -1), and not of SUBSTRING(name, -3), which counts from the end of the
+// text.
 func startsAtOne(t lexer.Tokens, i int) string {
 	name := t.Key(i)
 	if t.Key(i+1) != "(" {
@@ -63,11 +71,14 @@ func startsAtOne(t lexer.Tokens, i int) string {
 }
 
 // withoutWildcard finds LIKE of a text that has none of its wildcards.
+// It is told of name LIKE 'beauty', and not of name LIKE 'beauty%'. A backslash silences it: who writes one may want a % or
+// _ itself. So does SHOW TABLES LIKE 'brand', which is the way to ask for one table.
 func withoutWildcard(t lexer.Tokens, i int) string {
 	if t.Key(i) != "LIKE" || i+1 >= len(t) || !t[i+1].Quoted || t[i+1].Text[0] != '\'' && t[i+1].Text[0] != '"' ||
 		strings.ContainsAny(t[i+1].Text, `%_\`) || lexer.IsOneOf(t.Key(i-1), "SHOW|TABLES|STATUS|VARIABLES|COLUMNS|DATABASES|SCHEMAS|COLLATION") {
 		return ""
 	}
+	// Servers join two texts that stand side by side: the wildcard may be in the second one.
 	if t.Key(0) == "SHOW" || t.Key(i+2) == "(" || i+2 < len(t) && t[i+2].Quoted {
 		return ""
 	}
@@ -75,6 +86,8 @@ func withoutWildcard(t lexer.Tokens, i int) string {
 }
 
 // losesBackslash finds a class such as \d in the pattern of a regular expression that is written with one backslash.
+// It is told of name REGEXP '\d+', which servers read as 'd+', and not of name REGEXP '\\d+'. The pattern of REGEXP_LIKE,
+// REGEXP_REPLACE and the like is their second argument.
 func losesBackslash(t lexer.Tokens, i int) string {
 	at := i + 1
 	switch key := t.Key(i); {
@@ -95,6 +108,7 @@ func losesBackslash(t lexer.Tokens, i int) string {
 		if text[j] != '\\' {
 			continue
 		}
+		// A backslash and what is behind it are one escape: stepping over both leaves '\\d' alone.
 		if j++; strings.IndexByte(`dDwWsSbB.+*?()[]{}|^$`, text[j]) >= 0 {
 			return fmt.Sprintf("a text loses a backslash, so that the pattern has '%c' for '\\%[1]c': write '\\\\%[1]c'", text[j])
 		}
@@ -106,6 +120,8 @@ func losesBackslash(t lexer.Tokens, i int) string {
 var months = regexp.MustCompile(`%[Hhk]:%m|%m:%s`)
 
 // formatOfDates finds a format without %, and one with months where minutes belong.
+// It is told of DATE_FORMAT(start_at, 'YYYY-MM'), as Oracle and PostgreSQL would have it, and of '%H:%m:%s'; not of
+// '%Y-%m-%d %H:%i'.
 func formatOfDates(t lexer.Tokens, i int) string {
 	if !lexer.IsOneOf(t.Key(i), "DATE_FORMAT|TIME_FORMAT|STR_TO_DATE") || t.Key(i+1) != "(" {
 		return ""
@@ -124,6 +140,7 @@ func formatOfDates(t lexer.Tokens, i int) string {
 }
 
 // weekOfYear finds a week without its mode.
+// It is told of WEEK(start_at) and YEARWEEK(start_at), and not of WEEK(start_at, 3): mode 3 is the ISO 8601 week.
 func weekOfYear(t lexer.Tokens, i int) string {
 	if !lexer.IsOneOf(t.Key(i), "WEEK|YEARWEEK") || t.Key(i+1) != "(" || len(t.Arguments(i+1)) != 1 {
 		return ""
@@ -133,6 +150,8 @@ func weekOfYear(t lexer.Tokens, i int) string {
 }
 
 // milliseconds finds FROM_UNIXTIME of a number that can only be milliseconds.
+// It is told of FROM_UNIXTIME(1767225600000). The bound is the year 5138 in seconds, and 1973 in milliseconds, so that no
+// time that a marketplace has is taken for the other one. A column is not told of: the text does not show what it holds.
 func milliseconds(t lexer.Tokens, i int) string {
 	if t.Key(i) != "FROM_UNIXTIME" || t.Key(i+1) != "(" {
 		return ""

@@ -9,6 +9,8 @@ import (
 )
 
 // A Comparison is what a SELECT asks of a column of the catalog. Names are in lower case.
+// The service asks for them when an answer has no rows, or none but NULL and 0, to tell of codes that do not exist
+// (sql.codes), of a source that has no newer rows (sql.stale) and of 'NULL' as a text (sql.null).
 type Comparison struct {
 	Table, Column string
 	// Nullable says that the column may hold NULL.
@@ -21,6 +23,9 @@ type Comparison struct {
 
 // Compared returns what an accepted SELECT asks of columns, as far as it is plain: texts and numbers that they equal, and times that
 // they are not before. Now is what NOW() tells.
+// Each comparison stands for itself, whether AND, OR or NOT joins it to others: the caller looks whether the value exists,
+// and a value that does not exist is worth telling of in any place. The result is in the order of the text, with
+// repetitions.
 func (c *Catalog) Compared(text string, now time.Time) (list []Comparison) {
 	r, isSelect := c.read(text)
 	if !isSelect {
@@ -41,6 +46,7 @@ func (c *Catalog) Compared(text string, now time.Time) (list []Comparison) {
 		one := Comparison{Table: strings.ToLower(of.table), Column: strings.ToLower(of.name), Nullable: of.Nullable}
 		op, behind := r.operator(of.end)
 		switch {
+		// Of a range the lower end alone is kept: it is what a stale source has nothing behind.
 		case r.Key(of.end) == "BETWEEN":
 			one.Since, _ = r.moment(of.end+1, now)
 		case lexer.IsOneOf(op, ">|>="):
@@ -56,6 +62,7 @@ func (c *Catalog) Compared(text string, now time.Time) (list []Comparison) {
 					one.Texts = append(one.Texts, value)
 				}
 			}
+			// A computed value in the list may be the one that exists: then nothing is known of the list.
 			if len(one.Texts) != len(r.Arguments(of.end+1)) {
 				one.Texts = nil
 			}
@@ -71,6 +78,7 @@ func (c *Catalog) Compared(text string, now time.Time) (list []Comparison) {
 }
 
 // literal is the value of the text or number at i, unless it has quotes or backslashes in it.
+// In such a text an escape may stand for another character, so that the value would not be what is written.
 func (r *reading) literal(i int) (value string, is bool) {
 	if i >= len(r.Tokens) || !r.Tokens[i].Quoted && !r.Tokens[i].Digits {
 		return "", false
@@ -83,6 +91,7 @@ func (r *reading) literal(i int) (value string, is bool) {
 }
 
 // sinceYear is YEAR(column) = 2026, or >=, at i.
+// The year's first moment is kept for = too. Nothing comes of a column without dates, nor of a year that is computed.
 func (r *reading) sinceYear(i int) []Comparison {
 	of, known := r.of(r.Arguments(i + 1)[0])
 	op, behind := r.operator(r.Tokens[i+1].Mate + 1)
@@ -100,6 +109,8 @@ func (r *reading) sinceYear(i int) []Comparison {
 
 // moment is the time that stands at i: a text, or now and today, and an interval before or behind those. It is zero where nothing
 // says it plainly.
+// It reads '2026-07-01', DATE '2026-07-01', CURDATE() - INTERVAL 3 MONTH and DATE_SUB(NOW(), INTERVAL 7 DAY). A second
+// interval behind the first, or a subquery, makes it zero; end is behind what was read.
 func (r *reading) moment(i int, now time.Time) (at time.Time, end int) {
 	if r.Key(i) == "DATE" || r.Key(i) == "TIMESTAMP" {
 		i++
@@ -128,6 +139,7 @@ func (r *reading) moment(i int, now time.Time) (at time.Time, end int) {
 	at, end = r.base(i, now)
 	switch r.Key(end) {
 	case "-":
+		// The sign, INTERVAL, the number and the unit are four tokens.
 		return r.shifted(at, end+1, -1), end + 4
 	case "+":
 		return r.shifted(at, end+1, 1), end + 4
@@ -136,6 +148,8 @@ func (r *reading) moment(i int, now time.Time) (at time.Time, end int) {
 }
 
 // base is now or today at i.
+// Today is a midnight in the zone that now has; the service hands over UTC, as the source's times have no zone of their
+// own.
 func (r *reading) base(i int, now time.Time) (at time.Time, end int) {
 	if end = r.today(i); end > 0 {
 		year, month, day := now.Date()
@@ -148,6 +162,8 @@ func (r *reading) base(i int, now time.Time) (at time.Time, end int) {
 }
 
 // shifted is a time with the INTERVAL at i behind it, or before it with a sign of -1; zero of an interval that is not plain.
+// Plain are INTERVAL 7 DAY and the like, up to 100,000 of a unit: not INTERVAL '1:30' HOUR_MINUTE, nor a column of days. A
+// month that is too short carries its days over into the next one, where servers take its last day.
 func (r *reading) shifted(at time.Time, i, sign int) time.Time {
 	if at.IsZero() || r.Key(i) != "INTERVAL" || i+2 >= len(r.Tokens) || !r.Tokens[i+1].Digits || !r.endsValueAt(i+3) {
 		return time.Time{}

@@ -10,10 +10,13 @@ import (
 )
 
 // mostJoined bounds how many tables of a FROM are looked at.
+// Each pair of tables is compared, with all pairs of their columns.
 const mostJoined = 10
 
 // fan is a join by which each row of one table stands beside many of another, where nothing else of the scope can leave one of
 // those: the conditions and groups name no more of it than the column of the join.
+// Data modelling calls the plain case a fan trap (SUM of a parent's column beside its children), and the case of two
+// children of one parent a chasm trap: there each row of one child stands beside every row of the other.
 type fan struct {
 	one, many int // the places of the tables in FROM
 	column    string
@@ -24,15 +27,20 @@ type fan struct {
 }
 
 // repeated finds an aggregate of rows that a join has repeated.
+// It is told of SUM(c.offer_count) FROM campaign c JOIN campaign_application a ON a.campaign_id = c.campaign_id, and not of
+// the same with a brand in place of the applications (a campaign has one), with COUNT(DISTINCT …), as a window function, or
+// where a condition names a column of the applications: that may leave one row of each campaign.
 func (r *reading) repeated(i int) string {
 	if !lexer.IsOneOf(r.Key(i), "SUM|AVG|COUNT") || r.Key(i+1) != "(" || r.Key(i+2) == "DISTINCT" || r.Key(r.Tokens[i+1].Mate+1) == "OVER" {
 		return ""
 	}
+	// The aggregate's scope has to be that of the column: a correlated subquery sums rows of its own.
 	n, all := r.enclosing(i), i+3 < len(r.Tokens) && lexer.IsOneOf(r.Tokens[i+2].Text, "*|1") && r.Key(i+3) == ")"
 	c, known := r.of(r.Arguments(i + 1)[0])
 	if n < 0 || !all && (!known || c.scope != n) || r.Key(i) != "COUNT" && !isNumber(c.Type) {
 		return ""
 	}
+	// The joins of a scope are found once: a statement may have hundreds of aggregates (TestCatalogIsQuick).
 	list, asked := r.fans[n]
 	if !asked {
 		list = r.fansOf(n)
@@ -40,6 +48,7 @@ func (r *reading) repeated(i int) string {
 	}
 	from := r.scopes[n].from
 	for _, f := range list {
+		// A language in the primary key means names in several languages: a row of each is meant to be chosen.
 		translated := r.catalog.Tables[from[f.many].table]["LANGUAGE"].Key == "PRI"
 		switch {
 		case all && (f.onlyMany || f.counted || f.keyed || f.named && !translated): // these may be the rows that are to be counted
@@ -61,11 +70,14 @@ func (r *reading) repeated(i int) string {
 }
 
 // isNumber reports whether a type is of numbers.
+// SUM of a text is wrong with and without a join. A kind is as information_schema has it, in lower case.
 func isNumber(kind string) bool {
 	return strings.HasSuffix(kind, "int") || lexer.IsOneOf(kind, "decimal|double|float")
 }
 
 // use is where a scope names a table's columns.
+// It is what decides whether a join can be blamed: a table that a condition, a group or the list names may have been
+// reduced to one row, and its repetition be meant.
 type use struct {
 	joined        map[string]int // by what it is joined, with the number of what these are equal to
 	named, keyed  bool           // elsewhere, and by its key
@@ -76,6 +88,8 @@ type use struct {
 type uses []use
 
 // join says that two columns are equal, and all that are equal to them.
+// So a.x = b.x AND b.x = c.x makes a and c joined as well: the classes are those of an equivalence relation, with 0 for no
+// class.
 func (u uses) join(a, b reference) {
 	class, other := u[a.source].joined[a.name], u[b.source].joined[b.name]
 	if class == 0 {
@@ -100,6 +114,7 @@ func (u uses) join(a, b reference) {
 }
 
 // fansOf are the joins of a scope that repeat rows; none where something may leave rows out that is not understood.
+// A table joined by two columns is left out, since the two may be a composite key, which one row has.
 func (r *reading) fansOf(n int) (list []fan) {
 	tables, from := r.usesIn(n), r.scopes[n].from
 	for one, a := range tables {
@@ -121,6 +136,8 @@ func (r *reading) fansOf(n int) (list []fan) {
 
 // usesIn are the uses of each table of a scope's FROM; nil where one is no table, or a condition is no equality of columns joined
 // by AND.
+// A subquery, OR, CASE or NOT ( behind FROM may leave rows out in a way that is not read here, and * names every column:
+// each of them silences the whole scope. In the list of what is selected they change no rows, and pass.
 func (r *reading) usesIn(n int) uses {
 	s := r.scopes[n]
 	if len(s.from) < 2 || len(s.from) > mostJoined ||
@@ -164,6 +181,7 @@ func (r *reading) usesIn(n int) uses {
 }
 
 // usedAt notes how a scope uses the column at i, and returns what is behind that.
+// Equality of two tables' columns in ON or WHERE is a join; the same in the list, in HAVING or ORDER BY is a use of both.
 func (r *reading) usedAt(all uses, c reference, i int, inAnAggregate bool) (end int) {
 	s := r.scopes[c.scope]
 	inConditions := s.tables.From <= i && (i < s.tables.To || i < s.where.To)
@@ -182,9 +200,11 @@ func (r *reading) usedAt(all uses, c reference, i int, inAnAggregate bool) (end 
 }
 
 // using joins the table before the USING at i with those before it that have its columns.
+// USING (brand_id) joins every table to the left that has a column of that name.
 func (r *reading) using(all uses, n, i int) {
 	from := r.scopes[n].from
 	last := len(from) - 1
+	// The table before USING is the last one that begins before it.
 	for last > 0 && from[last].at > i {
 		last--
 	}
@@ -209,6 +229,7 @@ func (c *Catalog) hasKey(table string) bool {
 }
 
 // isUnique reports whether no two rows of a table have the same value in a column.
+// A part of a composite primary key is not unique, and neither is a column that is known only as MUL.
 func (c *Catalog) isUnique(table, column string) bool {
 	keys := 0
 	for _, other := range c.Tables[table] {
@@ -224,6 +245,8 @@ func (c *Catalog) isUnique(table, column string) bool {
 var things = lexer.WordSet(`CATEGORY PARTNER PARTNER_ADMIN BRAND CAMPAIGN DEPOSIT_TRANSACTION MEMBER CAMPAIGN_APPLICATION REVIEW`)
 
 // keysOfOthers finds a comparison of the ids of two things, as ON b.brand_id = p.partner_id.
+// It is not told of b.partner_id = p.partner_id, nor of columns of other tables than those of the CRM: elsewhere an id may
+// well be called otherwise than what it refers to.
 func (r *reading) keysOfOthers(i int) string {
 	c, known := r.column(i)
 	if !known || r.Key(c.end) != "=" || !r.beginsValue(i) {

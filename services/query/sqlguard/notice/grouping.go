@@ -9,6 +9,8 @@ import (
 
 // A Grouping tells of a statement that may select a column which its groups do not determine: a server that is not told to
 // refuse that answers the value of any row.
+// SQL calls it functional dependence, and ONLY_FULL_GROUP_BY is the mode that refuses what lacks it; Hub's sessions run
+// without that mode for a caller's statement, and ask a second session about a doubtful one (mysql/statements/groups.go).
 type Grouping struct {
 	// Doubtful says so from the text alone: something is selected beside aggregates that GROUP BY does not name. Whether a key
 	// determines it, a server or its catalog knows.
@@ -27,6 +29,7 @@ var aggregates = lexer.WordSet(`COUNT SUM AVG MIN MAX GROUP_CONCAT JSON_ARRAYAGG
 	VAR_SAMP VARIANCE BIT_AND BIT_OR BIT_XOR ANY_VALUE MEDIAN GROUPING`)
 
 // GroupingOf looks at an accepted SELECT.
+// The zero Grouping, which is silent, is what it returns for a text that cannot be cut into tokens.
 func GroupingOf(text string) (g Grouping) {
 	t, err := lexer.Lex(text)
 	if err != nil || t.Pair() != nil {
@@ -39,6 +42,8 @@ func GroupingOf(text string) (g Grouping) {
 			g.Doubtful = g.Doubtful || doubtful(t, i)
 		}
 	}
+	// With x = 3 in WHERE the value of x is the same in all rows, so that it needs no place in GROUP BY. MySQL knows that,
+	// MariaDB does not: no table means that MariaDB is not asked.
 	if g.Doubtful && selects == 1 && t.Key(0) == "SELECT" && !t.Find("=") {
 		g.Table, g.By = onlyTable(t)
 	}
@@ -46,6 +51,7 @@ func GroupingOf(text string) (g Grouping) {
 }
 
 // clause is where a clause of the query begins whose SELECT is at i, and where it ends; to is 0 where there is none.
+// Words within parentheses are another query's or a call's, and are skipped. Of GROUP and ORDER the first token is BY.
 func clause(t lexer.Tokens, i int, word string) (from, to int) {
 	for j := i + 1; j < len(t) && t.Key(j) != ")"; j++ {
 		switch {
@@ -93,6 +99,8 @@ func selected(t lexer.Tokens, i int) []lexer.Argument {
 }
 
 // doubtful reports whether the SELECT at i has aggregates or groups, and beside them a column that its GROUP BY does not name.
+// It is true of SELECT brand_id, name, MAX(start_at) FROM campaign GROUP BY brand_id, and false of GROUP BY 1, 2, of an
+// alias or an expression that the list has as well, and of MAX(name).
 func doubtful(t lexer.Tokens, i int) bool {
 	items := selected(t, i)
 	from, to := clause(t, i, "GROUP")
@@ -107,6 +115,7 @@ func doubtful(t lexer.Tokens, i int) bool {
 	var named, whole []string // what GROUP BY names: columns and aliases, and expressions as they are written
 	if to > 0 {
 		for _, part := range parts(t, from+1, to) {
+			// GROUP BY 2 stands for the second item of the list.
 			if n := t.Integer(part); n >= 1 && n <= uint64(len(items)) {
 				part = items[n-1]
 			}
@@ -132,6 +141,7 @@ func doubtful(t lexer.Tokens, i int) bool {
 }
 
 // written is a part as it stands, in upper case, without AS and what is behind it.
+// AS within parentheses, as of CAST(x AS CHAR), belongs to the expression, and what follows it is kept.
 func written(t lexer.Tokens, part lexer.Argument) string {
 	var b strings.Builder
 	for i := part.From; i < part.To && t.Key(i) != "AS"; i++ {
@@ -147,6 +157,7 @@ func written(t lexer.Tokens, part lexer.Argument) string {
 
 // outside are the columns that are named in a part outside aggregates and subqueries, without their tables, and whether there are
 // aggregates.
+// A window function is no aggregate of the group: SUM(x) OVER () names x beside the groups.
 func outside(t lexer.Tokens, part lexer.Argument) (columns []string, aggregated bool) {
 	for i := part.From; i < part.To; i++ {
 		name := t.Name(i)
@@ -170,6 +181,7 @@ func outside(t lexer.Tokens, part lexer.Argument) (columns []string, aggregated 
 }
 
 // endsValue reports whether a value ends at i.
+// A name behind it is an alias without AS, as n in COUNT(*) n.
 func endsValue(t lexer.Tokens, i int) bool {
 	return t[i].Digits || t[i].Quoted || lexer.IsOneOf(t.Key(i), ")|END") || t[i].Name != "" && !nameless[t.Key(i)]
 }
@@ -179,6 +191,8 @@ var words = lexer.WordSet(`NULL TRUE FALSE END OVER PARTITION ROWS RANGE UNBOUND
 	YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND YEAR_MONTH SIGNED UNSIGNED CHAR DATE DATETIME DECIMAL USING CURRENT_DATE CURRENT_TIMESTAMP`)
 
 // onlyTable is the table of a statement of one SELECT, and the columns that it groups by.
+// Both are empty where FROM has more than one table, or GROUP BY has an expression: a key of the table cannot be looked for
+// then.
 func onlyTable(t lexer.Tokens) (table string, by []string) {
 	from, to := clause(t, 0, "FROM")
 	if to == 0 || to-from > 3 || t.Name(from) == "" || t.Key(from+1) == "." || t.Key(from+1) == "," {

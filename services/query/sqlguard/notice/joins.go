@@ -6,6 +6,8 @@ import "hub.internal/services/query/sqlguard/lexer"
 var endsFrom = lexer.WordSet(`WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE UNION EXCEPT INTERSECT FOR ) INTO`)
 
 // joinsAll finds plain tables that are joined without a condition, none in WHERE either, and NATURAL JOIN.
+// It is told of SELECT b.name FROM brand b, campaign c, and not of FROM brand b CROSS JOIN settings s. Any WHERE silences
+// it, whatever it says: the old way to join is FROM a, b WHERE a.x = b.x.
 func joinsAll(t lexer.Tokens, i int) string {
 	if t.Key(i) == "NATURAL" && (t.Key(i+1) == "JOIN" || t.Key(i+2) == "JOIN") {
 		return "NATURAL JOIN compares all columns that two tables have by one name, such as created_at: write JOIN … USING (column)"
@@ -38,6 +40,8 @@ func joinsAll(t lexer.Tokens, i int) string {
 }
 
 // joinsItself finds ON with a column alone, or with a column that is compared with itself.
+// It is told of JOIN campaign c ON c.brand_id, and of ON c.brand_id = c.brand_id. Only columns with their table in front
+// are read: without it, the two sides of x = x may be columns of two tables.
 func joinsItself(t lexer.Tokens, i int) string {
 	if t.Key(i) != "ON" || t.Key(i+2) != "." || i+3 >= len(t) || t.Name(i+3) == "" {
 		return ""

@@ -10,6 +10,8 @@ import (
 // misleading are statements that run and answer something else than what was asked, as far as their text alone shows it. Each
 // looks at one token, and says what is wrong there; "" for nothing. None may speak without cause: what only a column's type
 // would tell is not here.
+// Notices asks all of them at each token of a SELECT. Several may have one rule: the
+// message says which mistake it is.
 var misleading = []struct {
 	rule string
 	at   func(t lexer.Tokens, i int) string
@@ -35,6 +37,9 @@ var misleading = []struct {
 }
 
 // neverTrue finds NULL in a comparison, in a list and in CASE, where nothing equals it.
+// NULL is equal to nothing in three-valued logic: a comparison with it is NULL, which WHERE takes for false. x = NULL
+// itself is told of in Notices; this is told of NULL = x, x LIKE NULL, CASE x WHEN NULL THEN, x IN (NULL) and x NOT IN (1,
+// NULL).
 func neverTrue(t lexer.Tokens, i int) string {
 	switch key := t.Key(i); {
 	case key == "NULL" && t.Key(i-1) == "WHEN" && t.Key(i+1) == "THEN":
@@ -52,6 +57,8 @@ func neverTrue(t lexer.Tokens, i int) string {
 			}
 		}
 		switch {
+		// x NOT IN (1, NULL) is x <> 1 AND x <> NULL, which is false or NULL. Without NOT, NULL beside other values does no
+		// harm.
 		case nulls > 0 && t.Key(i-1) == "NOT":
 			return "NOT IN is never true where NULL is in the list: leave NULL out, and add AND x IS NOT NULL"
 		case nulls == len(list):
@@ -71,6 +78,7 @@ var dates = lexer.WordSet(`NOW SYSDATE CURDATE CURRENT_DATE CURRENT_TIMESTAMP LO
 	DATE_ADD DATE_SUB STR_TO_DATE MAKEDATE TIMESTAMP`)
 
 // dateEnd is behind the date that begins at i, by its function or as DATE '...'; 0 where none does.
+// CURRENT_DATE and its like need no parentheses; a name behind a dot is a column, whatever it is called.
 func dateEnd(t lexer.Tokens, i int) int {
 	if !dates[t.Key(i)] || t.Key(i-1) == "." {
 		return 0
@@ -87,6 +95,8 @@ func dateEnd(t lexer.Tokens, i int) int {
 }
 
 // dateAndNumber finds a date with a number added to it, or another date taken from it: both are sums of their digits.
+// It is told of NOW() - 7 and CURDATE() - DATE(x), and not of NOW() - INTERVAL 7 DAY, nor of NOW() + 0, which is the idiom
+// for the digits as a number. That a column is a date only the catalog knows (digitsOfDates).
 func dateAndNumber(t lexer.Tokens, i int) string {
 	end := dateEnd(t, i)
 	sign := t.Key(end)
@@ -103,6 +113,8 @@ func dateAndNumber(t lexer.Tokens, i int) string {
 }
 
 // countsAll finds COUNT of what is never NULL, or is so only where a column is.
+// It is told of COUNT(status = 'DONE'), COUNT(IF(x > 3, 1, 0)) and COUNT(CASE WHEN x > 3 THEN 1 ELSE 0 END), and not of
+// COUNT(x > 3 OR NULL), COUNT(IF(x > 3, 1, NULL)) or COUNT(DISTINCT x > 3).
 func countsAll(t lexer.Tokens, i int) string {
 	if t.Key(i) != "COUNT" || t.Key(i+1) != "(" {
 		return ""
@@ -147,6 +159,7 @@ func compared(t lexer.Tokens, from, to int) bool {
 }
 
 // comparison is behind the operator at i, if that compares.
+// An operator of two marks is two tokens here, which belong together only when they touch. The > of JSON's -> is none.
 func comparison(t lexer.Tokens, i int) (end int, is bool) {
 	key := t.Key(i)
 	for end = i; lexer.IsOneOf(t.Key(end), "=|<|>|!") && (end == i || t[end].Start == t[end-1].End); end++ {
@@ -163,6 +176,7 @@ func comparison(t lexer.Tokens, i int) (end int, is bool) {
 }
 
 // chained finds a < b < c, which compares 0 or 1 with c.
+// It is told of WHERE 1 <= rating <= 3. Python reads that as a range; SQL compares 1 or 0 with 3, which is always true.
 func chained(t lexer.Tokens, i int) string {
 	if lexer.IsOneOf(t.Key(i-1), "=|<|>|!|-") {
 		return ""
@@ -179,6 +193,8 @@ func chained(t lexer.Tokens, i int) string {
 }
 
 // operand is behind the value that begins at i: names, numbers, texts and calls with + - * / % between them; 0 where none begins.
+// It reads no further than the first word or mark that no value has, such as AND, so that it costs as much as the value is
+// long.
 func operand(t lexer.Tokens, i int) int {
 	for {
 		if t.Key(i) == "-" || t.Key(i) == "+" {
@@ -208,6 +224,8 @@ func operand(t lexer.Tokens, i int) int {
 }
 
 // ordersByText finds a text behind ORDER BY or GROUP BY.
+// It is told of ORDER BY 'start_at'. A text in double quotes is told of by Notices among the quoted ones, and ORDER BY 'a'
+// = x is an expression.
 func ordersByText(t lexer.Tokens, i int) string {
 	if t.Key(i) != "BY" || i+1 >= len(t) || !t[i+1].Quoted || t[i+1].Text[0] != '\'' || !lexer.IsOneOf(t.Key(i-1), "ORDER|GROUP|PARTITION") {
 		return ""

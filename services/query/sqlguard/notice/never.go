@@ -14,6 +14,9 @@ import (
 const mostBeside = 20
 
 // contradicts finds conditions side by side that nothing meets: other values of one column, and an upper end below the lower.
+// It is told of rating BETWEEN 5 AND 1, status = 'A' AND status = 'B', and x >= '2026-07-01' AND x < '2026-06-01'. Only
+// what AND alone joins to the condition is looked at: an OR ends the row of conditions, and so does what is no plain
+// comparison.
 func contradicts(t lexer.Tokens, i int) string {
 	if t.Key(i) == "BETWEEN" && t.Key(i+2) == "AND" && i+3 < len(t) && ends(t, i+4) {
 		if order, known := compareLiterals(t[i+1], t[i+3]); known && order > 0 {
@@ -40,6 +43,8 @@ func contradicts(t lexer.Tokens, i int) string {
 }
 
 // condition compares a column with a literal.
+// The column is named as it is written, with its table: a.x and x count as two columns, so that a pair of one column may
+// pass in silence.
 type condition struct {
 	column, op string
 	value, end int // the literal, and what is behind it
@@ -68,6 +73,8 @@ func conditionAt(t lexer.Tokens, i int) (c condition, ok bool) {
 }
 
 // apart reports whether nothing is at once behind one value and before another, where order is that of the first to the second.
+// Asked in both orders it covers x > 5 AND x < 3 and x < 3 AND x > 5. Two ends that touch, x >= 3 AND x <= 3, have one
+// value.
 func apart(order int, lower, upper string) bool {
 	if !lexer.IsOneOf(lower, ">|>=|=") || !lexer.IsOneOf(upper, "<|<=|=") || lower == "=" && upper == "=" {
 		return false
@@ -81,6 +88,8 @@ func ends(t lexer.Tokens, i int) bool {
 }
 
 // differ reports whether two texts of ASCII are not equal, whatever the letters' case.
+// Most collations ignore case and blanks at the end ('a' = 'A '), and may take letters beyond ASCII for one
+// another.
 func differ(a, b lexer.Token) bool {
 	if !a.Quoted || !b.Quoted {
 		return false
@@ -112,6 +121,7 @@ func compareLiterals(a, b lexer.Token) (order int, known bool) {
 }
 
 // moment is the time that a text tells, with or without a time of the day.
+// It has no zone: two moments are compared with each other, both as they stand.
 func moment(text string) (at time.Time, is bool) {
 	for _, layout := range []string{time.DateOnly, time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04"} {
 		if at, err := time.Parse(layout, text); err == nil {
@@ -121,6 +131,7 @@ func moment(text string) (at time.Time, is bool) {
 	return at, false
 }
 
+// isASCII reports whether a text has ASCII alone.
 func isASCII(s string) bool {
 	for i := range len(s) {
 		if s[i] >= 0x80 {
@@ -131,6 +142,8 @@ func isASCII(s string) bool {
 }
 
 // behindTheOnlyRow finds an offset behind aggregates without GROUP BY, which answer one row.
+// It is told of SELECT COUNT(*) FROM brand LIMIT 50 OFFSET 50, as a client writes who pages through everything, and not of
+// OFFSET 0, of a query with GROUP BY, or of one branch of a UNION.
 func behindTheOnlyRow(t lexer.Tokens, i int) string {
 	if t.Key(i) != "SELECT" || lexer.IsOneOf(t.Key(i-1), "UNION|ALL|DISTINCT|EXCEPT|INTERSECT") {
 		return ""
@@ -158,6 +171,8 @@ func behindTheOnlyRow(t lexer.Tokens, i int) string {
 
 // anyRowOfAnOrder finds the idiom for the newest row of a group that takes the first of an ordered query: servers leave the order of
 // a query in FROM out, and answer the values of any row.
+// It is told of SELECT brand_id, name FROM (SELECT * FROM campaign ORDER BY start_at DESC) t GROUP BY brand_id. A LIMIT
+// within makes servers keep the order, and silences it: it is a known way round.
 func anyRowOfAnOrder(t lexer.Tokens, i int) string {
 	if t.Key(i) != "SELECT" || !doubtful(t, i) {
 		return ""

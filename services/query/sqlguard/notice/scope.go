@@ -14,6 +14,8 @@ type Column struct {
 }
 
 // A Catalog is what is known of a source beside the text of a statement.
+// It is read from information_schema at most once a minute (DESIGN.md), and not changed after that: several calls may read
+// it at once.
 type Catalog struct {
 	// Tables are the columns of each table and view; all names are in upper case (lexer.UpperASCII).
 	Tables map[string]map[string]Column
@@ -30,6 +32,8 @@ type source struct {
 }
 
 // scope is one SELECT of a statement, from at to end.
+// A name is looked up in the FROM of its own scope first, and then in those around it, as SQL resolves correlated
+// subqueries.
 type scope struct {
 	at, end, parent int // parent is that of another scope, or -1
 	from            []source
@@ -38,6 +42,7 @@ type scope struct {
 }
 
 // reading is a statement with what its names stand for.
+// It is made for one call, and is not safe for several goroutines: columns and fans are filled in when they are asked for.
 type reading struct {
 	lexer.Tokens
 	catalog *Catalog
@@ -53,6 +58,7 @@ type found struct {
 }
 
 // read finds the SELECTs of a statement; false of any other.
+// A SELECT may stand in parentheses, and behind a WITH list. EXPLAIN and SHOW answer no rows of tables, and are not read.
 func (c *Catalog) read(text string) (r *reading, isSelect bool) {
 	t, err := lexer.Lex(text)
 	if err != nil || t.Pair() != nil {
@@ -67,6 +73,7 @@ func (c *Catalog) read(text string) (r *reading, isSelect bool) {
 	}
 	t.MarkLists()
 	r = &reading{Tokens: t, catalog: c, columns: make([]found, len(t)), fans: map[int][]fan{}}
+	// A name that a WITH list defines hides the table of that name.
 	made := map[string]bool{}
 	for i := range t {
 		if t[i].Defines != "" {
@@ -85,6 +92,8 @@ func (c *Catalog) read(text string) (r *reading, isSelect bool) {
 }
 
 // scope is the SELECT at i; made are the names of WITH lists.
+// It ends before the UNION or the parenthesis that ends it, so that scopes are nested or apart, and never overlap by
+// halves.
 func (r *reading) scope(i int, made map[string]bool) scope {
 	s := scope{at: i, end: i + 1}
 	for s.end < len(r.Tokens) && r.Key(s.end) != ")" && !lexer.IsOneOf(r.Key(s.end), "UNION|EXCEPT|INTERSECT") {
@@ -109,6 +118,8 @@ func (r *reading) scope(i int, made map[string]bool) scope {
 var behindTable = lexer.WordSet(`ON USING JOIN LEFT RIGHT INNER CROSS NATURAL STRAIGHT_JOIN FORCE USE IGNORE PARTITION`)
 
 // sources are the tables of a FROM.
+// Those of parentheses that hold a join are among them. A RIGHT JOIN makes all tables before it optional, a LEFT JOIN the
+// one behind it alone.
 func sources(t lexer.Tokens, in lexer.Argument, made map[string]bool) (list []source) {
 	begins, optional := true, false
 	for i := in.From; i < in.To; i++ {
@@ -140,6 +151,7 @@ func sources(t lexer.Tokens, in lexer.Argument, made map[string]bool) (list []so
 }
 
 // named reads the table at i, and returns where it ends before its alias.
+// A name in front of a dot is a schema's: what is in it is not in the catalog, and has an alias alone.
 func named(t lexer.Tokens, i int, s source, made map[string]bool) (source, int) {
 	switch {
 	case t.Key(i) == "(":
@@ -195,6 +207,7 @@ func (r *reading) written(i int, c reference) string {
 }
 
 // column is what the name at i stands for, where that is sure; known says whether its table is in the catalog.
+// The answer is kept by token: several of the checks ask for the same one.
 func (r *reading) column(i int) (c reference, known bool) {
 	if r.Name(i) == "" {
 		return c, false
@@ -207,6 +220,8 @@ func (r *reading) column(i int) (c reference, known bool) {
 	return f.reference, f.known
 }
 
+// lookUp resolves the name at i. It gives up, and so keeps silent, where an alias of the list hides the column, where a
+// table without a catalog (a derived table, a WITH list, another schema) may own it, and where two tables do.
 func (r *reading) lookUp(i int) (c reference, known bool) {
 	if lexer.IsOneOf(r.Key(i-1), ".|AS") || i > 0 && r.Tokens[i-1].Text == "@" {
 		return c, false
@@ -221,6 +236,7 @@ func (r *reading) lookUp(i int) (c reference, known bool) {
 	}
 	for n := r.enclosing(i); n >= 0; n = r.scopes[n].parent {
 		s := &r.scopes[n]
+		// WHERE and ON do not know the aliases of the list; GROUP BY, HAVING and ORDER BY do.
 		if alias == "" && slices.Contains(s.aliases, c.name) && !(s.where.From <= i && i < s.where.To || s.tables.From <= i && i < s.tables.To) {
 			return c, false
 		}
@@ -264,6 +280,7 @@ func (r *reading) endsValueAt(i int) bool {
 }
 
 // operator is the comparison at i, "" for none, and where it ends.
+// Of two marks it is both, as in >=; LIKE, IN and BETWEEN are words, and no operator here.
 func (r *reading) operator(i int) (op string, end int) {
 	end, is := comparison(r.Tokens, i)
 	if !is {

@@ -11,6 +11,8 @@ import (
 
 // Notices returns what in an accepted SELECT runs and answers something else than was asked, as far as the catalog shows it. What
 // a name stands for has to be sure: nothing is said of a column that may be another.
+// It touches no server, and a statement of 8,000 characters takes it far less than a second (TestCatalogIsQuick). Examples
+// of each rule, and of what has to stay silent beside it, are in testdata/misleading.tsv and testdata/right.sql.
 func (c *Catalog) Notices(text string) (notices []Notice) {
 	r, isSelect := c.read(text)
 	if !isSelect {
@@ -46,6 +48,7 @@ func (c Column) isMoment() bool { return c.Type == "datetime" || c.Type == "time
 func (c Column) isDate() bool { return c.isMoment() || c.Type == "date" }
 
 // day is the date without a time that stands at i as a text, and where it ends.
+// It reads '2026-01-31' and DATE '2026-01-31', and no text that has a time as well: whoever writes one has thought of it.
 func (r *reading) day(i int) (at time.Time, end int) {
 	if r.Key(i) == "DATE" {
 		i++
@@ -68,6 +71,7 @@ func (r *reading) lastDay(i int) (end int) {
 	return 0
 }
 
+// today is behind the CURDATE() at i, which CURRENT_DATE and UTC_DATE are as well, with or without parentheses; 0 for none.
 func (r *reading) today(i int) (end int) {
 	switch {
 	case !lexer.IsOneOf(r.Key(i), "CURDATE|CURRENT_DATE|UTC_DATE"):
@@ -79,6 +83,8 @@ func (r *reading) today(i int) (end int) {
 }
 
 // dayAsBound finds a date without a time as the upper end of a column that has times, or as what it equals or is later than.
+// It is told of created_at BETWEEN '2026-06-01' AND '2026-06-30', of <=, =, > and IN with such a day, and not of created_at
+// < '2026-07-01' (a half-open interval, which is what the message proposes), nor of a column of type date.
 func (r *reading) dayAsBound(i int) string {
 	if !r.beginsValue(i) {
 		return ""
@@ -130,6 +136,7 @@ func (r *reading) dayAsBound(i int) string {
 }
 
 // and is the AND of the BETWEEN at i.
+// Parentheses before it are skipped. Without an AND it is the closing parenthesis, or the end.
 func (r *reading) and(i int) int {
 	for i++; i < len(r.Tokens) && r.Key(i) != "AND" && r.Key(i) != ")"; i++ {
 		if r.Key(i) == "(" {
@@ -139,6 +146,7 @@ func (r *reading) and(i int) int {
 	return i
 }
 
+// dayMessage is what to write in place of a comparison with a day; "" for < and >=, which a midnight is right for.
 func dayMessage(op, name string, day time.Time) string {
 	this, next := day.Format(time.DateOnly), day.AddDate(0, 0, 1).Format(time.DateOnly)
 	switch op {
@@ -154,6 +162,7 @@ func dayMessage(op, name string, day time.Time) string {
 	return ""
 }
 
+// lastDayMessage is the same for LAST_DAY, whose day the text does not tell.
 func lastDayMessage(name string) string {
 	return name + " has a time, and LAST_DAY() is that day's midnight, so that the rest of the day is left out: write " + name +
 		" < LAST_DAY(…) + INTERVAL 1 DAY"
@@ -185,6 +194,8 @@ func (r *reading) dateValue(i int) (end int, plain bool) {
 }
 
 // digitsOfDates finds a column of dates in a sum: the number is made of the date's digits.
+// It is told of AVG(created_at), end_at - start_at and start_at + 7, and not of start_at + INTERVAL 7 DAY, DATEDIFF(a, b)
+// or start_at + 0. Where the text alone shows it, as in NOW() - 7, dateAndNumber has told of it.
 func (r *reading) digitsOfDates(i int) string {
 	if lexer.IsOneOf(r.Key(i), "SUM|AVG") && r.Key(i+1) == "(" {
 		inner := r.Arguments(i + 1)[0]
@@ -228,6 +239,8 @@ func (r *reading) subquery(i int) (inner int, item lexer.Argument, ok bool) {
 }
 
 // inNullable finds NOT IN of a query for a column that may be NULL, and that nothing else in the query names.
+// It is told of business_no NOT IN (SELECT business_no FROM partner): one NULL among the values and no row is answered. A
+// second mention of the column, such as WHERE business_no IS NOT NULL, silences it, whatever it says.
 func (r *reading) inNullable(i int) string {
 	inner, item, ok := r.subquery(i)
 	if !ok || r.Key(i-1) != "NOT" {
@@ -247,6 +260,8 @@ func (r *reading) inNullable(i int) string {
 }
 
 // inOuter finds IN of a query for a column that only the query around it has.
+// It is told of brand_id IN (SELECT brand_id FROM partner), where partner has no brand_id: SQL takes it for the outer
+// table's, and each row matches itself.
 func (r *reading) inOuter(i int) string {
 	inner, item, ok := r.subquery(i)
 	if !ok || item.To-item.From != 1 {
@@ -261,6 +276,7 @@ func (r *reading) inOuter(i int) string {
 }
 
 // namedZone finds a conversion from or to a zone by its name on a server that knows none.
+// A server knows 'Asia/Seoul' when mysql.time_zone_name has been loaded. Offsets ('+09:00') and SYSTEM are known to each.
 func (r *reading) namedZone(i int) string {
 	if r.Key(i) != "CONVERT_TZ" || r.Key(i+1) != "(" || r.catalog.Zones {
 		return ""
@@ -283,6 +299,8 @@ var (
 )
 
 // personal finds addresses of members among what the statement answers.
+// Only what is answered counts: COUNT(email) and WHERE email LIKE … are fine. What a query within selects, such as a
+// derived table, is told of where the outermost list has email or * as well.
 func (r *reading) personal() string {
 	const words = "member.email has addresses of B2C members, who are never written to: leave it out of lists, pages and mails, and " +
 		"count by member_id"
@@ -334,6 +352,7 @@ func (r *reading) answersAddress(n int, item lexer.Argument) bool {
 }
 
 // isOutermost reports whether what a scope selects is answered.
+// The branches of a UNION are answered; what stands in the parentheses of FROM, IN, EXISTS or of a WITH list is not.
 func (r *reading) isOutermost(n int) bool {
 	at := r.scopes[n].at
 	for i := range at {

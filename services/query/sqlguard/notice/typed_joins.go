@@ -10,6 +10,8 @@ import (
 
 // dropsOuter finds a condition in a scope's WHERE that no row meets which an outer join has kept: it asks for a value of the table
 // that has none there. Nothing is said where a row without may be meant, by OR, IS NULL or a function.
+// It is told of FROM brand b LEFT JOIN campaign c ON … WHERE c.start_at >= '2026-01-01', which is an inner join in effect,
+// and not of WHERE c.campaign_id IS NULL, the idiom for brands without campaigns (an anti-join).
 func (r *reading) dropsOuter(n int) string {
 	s := r.scopes[n]
 	if s.where.To == 0 || !slices.ContainsFunc(s.from, func(one source) bool { return one.optional }) {
@@ -38,6 +40,8 @@ func (r *reading) dropsOuter(n int) string {
 }
 
 // rejects reports that the condition at i is not true where an optional table of the scope has no row.
+// A comparison with NULL is not true, so =, <, LIKE, IN and BETWEEN reject such a row, with NOT as well. The result is the
+// message, "" where it may be true.
 func (r *reading) rejects(n, i int) string {
 	var table source
 	end := 0
@@ -70,6 +74,8 @@ func (r *reading) rejects(n, i int) string {
 }
 
 // sumOfBalances finds a sum of balances over all rows of a table that has one after each.
+// A statement that mentions the table twice, or its key, is silent: it may have picked the newest row of each brand
+// already.
 func (r *reading) sumOfBalances(i int) string {
 	if r.Key(i) != "SUM" || r.Key(i+1) != "(" || len(r.scopes) != 1 {
 		return ""
@@ -83,6 +89,7 @@ func (r *reading) sumOfBalances(i int) string {
 }
 
 // mentions counts a name.
+// The comparison is one of upper-case names, as the tokens have them, and counts aliases and columns alike.
 func (r *reading) mentions(name string) (n int) {
 	for i := range r.Tokens {
 		if r.Name(i) == name {

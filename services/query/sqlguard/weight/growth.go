@@ -12,6 +12,7 @@ import (
 var counted = lexer.WordSet(`+ * / % & ^ = < > DIV MOD AND OR XOR IS LIKE RLIKE REGEXP BETWEEN IN`)
 
 // isNumber reports whether an operator makes a number of an expression, outside of CASE.
+// CASE WHEN a > 1 THEN text END compares as well, and is a text: what stands between CASE and END tells nothing.
 func (w *weigher) isNumber(from, to int) bool {
 	cases := 0
 	for i := from; i < to; i++ {
@@ -36,6 +37,8 @@ var plainWords = lexer.WordSet(`AND OR XOR NOT IS NULL TRUE FALSE CASE WHEN THEN
 	ORDER SEPARATOR FROM`)
 
 // expression estimates the greatest value among tokens: columns have in, and known in subqueries.
+// An operator makes nothing longer than its operands, so the greatest of all parts is the size of the whole: only calls,
+// and what a name stands for, make values longer. A text is as long as it is written, without its quotes.
 func (w *weigher) expression(from, to int, in, known yield) (greatest float64) {
 	operator := -1 // REGEXP, whose pattern is behind it
 	for i := from; i < to; i++ {
@@ -61,6 +64,7 @@ func (w *weigher) expression(from, to int, in, known yield) (greatest float64) {
 			i = tok.Mate
 		case tok.Quoted:
 			size = float64(max(len(tok.Text)-len(`''`), 1))
+		// Numbers and marks count as one byte, and so do a table's name in front of a dot, and an alias.
 		case tok.Name == "" || plainWords[tok.Key] || w.Key(i+1) == "." || w.Key(i-1) == "AS":
 			size = 1
 		default:
@@ -75,6 +79,7 @@ func (w *weigher) expression(from, to int, in, known yield) (greatest float64) {
 }
 
 // isFiltered reports whether there is a WHERE in the parenthesis at i, without which a subquery is the same for each row.
+// A correlated subquery has a WHERE, and gathers a part of the rows for each row around it.
 func (w *weigher) isFiltered(i int) bool {
 	for j := i + 1; j < w.Tokens[i].Mate; j++ {
 		if w.Key(j) == "WHERE" {
@@ -90,12 +95,14 @@ func isAggregateOfJSON(t lexer.Tokens, i int) bool {
 }
 
 // matches notes a pattern that may be too long.
+// It is looked at under small columns alone, where a pattern of a column itself passes, and one of REPEAT() does not.
 func (w *weigher) matches(i int, size float64) {
 	if w.column == smallColumn && size > mostPattern && w.pattern < 0 {
 		w.pattern = i
 	}
 }
 
+// isSelect reports whether a query begins at i, in any number of parentheses.
 func (w *weigher) isSelect(i int) bool {
 	for w.Key(i) == "(" {
 		i++
@@ -104,6 +111,8 @@ func (w *weigher) isSelect(i int) bool {
 }
 
 // call estimates what the function at i makes.
+// Arguments are estimated first, from within: so HEX(HEX(x)) is four times x. What is longer than each argument takes room
+// of its own and is added to the sum; what hands on an argument, as COALESCE does, takes none.
 func (w *weigher) call(i int, in, known yield) float64 {
 	args := w.Arguments(i + 1)
 	sizes, sum, greatest := make([]float64, len(args)), 0.0, 0.0
@@ -132,11 +141,15 @@ func (w *weigher) call(i int, in, known yield) float64 {
 }
 
 // makes is the size of what the function at i makes of arguments; bounded says that servers hold it against max_allowed_packet.
+// A function that no case names makes nothing longer than its greatest argument. sizes are those of args, with their sum
+// and the greatest; functions.txt holds what can be called at all, and a new entry there that makes texts longer belongs
+// here.
 func (w *weigher) makes(i int, args []lexer.Argument, sizes []float64, sum, greatest float64) (size float64, bounded bool) {
 	switch name := w.Tokens[i].Name; name {
 	case "HEX":
 		return 2 * sum, false
 	case "CONCAT_WS":
+		// The separator stands between each two of the others; one of those is in the sum already.
 		return sum + sizes[0]*float64(max(len(sizes)-3, 0)), true
 	case "JSON_QUOTE": // six times what is all control characters
 		return 4 * sum, false
@@ -155,8 +168,10 @@ func (w *weigher) makes(i int, args []lexer.Argument, sizes []float64, sum, grea
 			return sizes[0] * max(sizes[2]-2, 1), true
 		}
 	case "EXPORT_SET":
+		// EXPORT_SET writes one of two texts, and a separator, for each of 64 bits.
 		return 64 * sum, true
 	case "DATE_FORMAT", "TIME_FORMAT", "TO_CHAR":
+		// A format has a character for at least each 16 of the result (%W is Wednesday).
 		return min(64*sum, number+16*sizes[len(sizes)-1]), true
 	case "MAX", "MIN", "ANY_VALUE":
 		w.add(sum) // the one that is kept beside that which is made
@@ -189,6 +204,7 @@ func (w *weigher) makes(i int, args []lexer.Argument, sizes []float64, sum, grea
 }
 
 // gather notes an aggregate that holds more of each row than it should.
+// It is looked at under small columns alone, as matches is.
 func (w *weigher) gather(i int, row float64) {
 	if w.column == smallColumn && row > gathered && w.gathers < 0 {
 		w.gathers = i
@@ -196,6 +212,7 @@ func (w *weigher) gather(i int, row float64) {
 }
 
 // sort notes an aggregate with DISTINCT or ORDER BY, which keeps what it is given of each row until the group ends.
+// Below gathered, but above sortedColumn, such a statement runs as a heavy one.
 func (w *weigher) sort(i int, row float64) {
 	if w.isSorted(i + 1) {
 		w.gather(i, row)
@@ -209,6 +226,7 @@ func (w *weigher) calls(i int) bool {
 }
 
 // isSorted reports whether the arguments in the parenthesis at i begin with DISTINCT or end with ORDER BY.
+// ORDER BY within parentheses of its own, as in OVER (ORDER BY x), is not the aggregate's.
 func (w *weigher) isSorted(i int) bool {
 	if w.Key(i+1) == "DISTINCT" {
 		return true

@@ -16,6 +16,9 @@ var endsProduct = lexer.WordSet(`GROUP LIMIT FETCH`)
 
 // multiply looks at the query without UNION in [from, to), whose clauses begin at cuts. It reports whether its rows are those of a
 // product.
+// It notes the first aggregate of the query that holds the rows of a product. SELECT JSON_ARRAYAGG(a.id) FROM brand a,
+// brand b is refused for it, and the same with b in WHERE a.id = b.id is not. A product that GROUP BY, LIMIT or an
+// aggregate has made small again is none for the query around it.
 func (w *weigher) multiply(from int, cuts []int, of yield) bool {
 	to, product, ends := cuts[len(cuts)-1], of.product, false
 	filtered := false
@@ -40,6 +43,7 @@ func (w *weigher) holdsRows(i int) bool {
 }
 
 // own is the first token of a query, and of no other one within, that is as is says; -1 for none.
+// The indexes that is gets are those of the query itself, calls and parentheses included.
 func (w *weigher) own(from, to int, is func(int) bool) int {
 	for i := from; i < to; i++ {
 		if w.Key(i) == "(" && w.isSelect(i+1) {
@@ -60,6 +64,8 @@ func (w *weigher) aggregates(i int) bool {
 }
 
 // relates reports whether a condition between two tokens names columns of two tables, compares two columns, or asks a subquery.
+// It errs on the side of a relation: a wrong refusal is worse here than a heavy statement, which has a second. Conditions
+// of one table each, a.x = 1 AND b.y = 2, relate nothing.
 func (w *weigher) relates(from, to int) bool {
 	table := ""
 	for i := from; i < to; i++ {
@@ -84,11 +90,14 @@ func (w *weigher) relates(from, to int) bool {
 }
 
 // isColumn reports whether a name stands at i, and no call.
+// NULL, TRUE and the like are words and no columns; a keyword that may be a name counts as one.
 func (w *weigher) isColumn(i int) bool {
 	return i < len(w.Tokens) && w.Tokens[i].Name != "" && !plainWords[w.Key(i)] && w.Key(i+1) != "("
 }
 
 // crosses reports whether a table in the list in [from, to) is joined without a condition.
+// It counts: as many conditions as joins are needed, and each ON that names a column is one, as are USING, NATURAL, LATERAL
+// and a table of a single row. ON 1 and ON TRUE name none, and leave the product.
 func (w *weigher) crosses(from, to int) bool {
 	joins, conditions := 0, 0
 	condition, names := false, false // behind ON; and it has named a column
@@ -132,6 +141,7 @@ var setWords = lexer.WordSet(`UNION EXCEPT INTERSECT ALL DISTINCT`)
 
 // isSingle reports whether the query in the parenthesis at i has one row, or as many as are written down: it has no FROM, an
 // aggregate without GROUP BY, or LIMIT 1.
+// A UNION of queries without FROM, the idiom for a short list of values, has as many rows as it has branches.
 func (w *weigher) isSingle(i int) bool {
 	end := w.Tokens[i].Mate
 	for w.Key(i+1) == "(" && w.Tokens[i+1].Mate == end-1 {

@@ -31,6 +31,7 @@ type recursion struct {
 
 // definition estimates the query of a WITH list in the parenthesis at i, which a recursion computes of what it has made: what grows
 // goes on to grow, unless the width of the first step bounds it.
+// A recursion within a recursion is not followed: the steps of the outer one estimate its query anew each time.
 func (w *weigher) definition(i int, in yield, recursive bool) yield {
 	out := w.subquery(i, in)
 	if !recursive || w.step != nil {
@@ -43,6 +44,7 @@ func (w *weigher) definition(i int, in yield, recursive bool) yield {
 		w.add(grown)
 		out = out.or(yield{value: grown, row: out.row + grown})
 	}
+	// JSON_ARRAYAGG in the first SELECT makes a document, and the second one copies it into each row.
 	if out.documents && w.column == smallColumn && w.refers(i, w.Tokens[i].Defines) {
 		out.value = max(out.value, document) // each step may yield them again
 	}
@@ -51,6 +53,8 @@ func (w *weigher) definition(i int, in yield, recursive bool) yield {
 
 // grown is the greatest text that the recursion in the parenthesis at i comes to from columns of a size, 0 where none becomes longer,
 // and whether more than its first step makes it longer. One that grows by more in each step is taken to fill a packet.
+// It makes a copy of the weigher and follows the first steps with it. Growth of a constant amount in each step, as of
+// CONCAT(path, '/', name), goes on for recursed steps; growth that itself grows, as of CONCAT(path, path), is exponential.
 func (w *weigher) grown(i int, size float64, in yield) (most float64, goesOn bool) {
 	r := w.recursion(i, size)
 	var growth [followed]float64
@@ -73,6 +77,7 @@ func (w *weigher) grown(i int, size float64, in yield) (most float64, goesOn boo
 }
 
 // recursion is the one in the parenthesis at i, whose columns have a size.
+// Its columns are named by the list behind the name, else by the first SELECT of the UNION, as servers name them.
 func (w *weigher) recursion(i int, size float64) *recursion {
 	r := &recursion{own: []string{w.Tokens[i].Defines}}
 	from, to := i+1, w.Tokens[i].Mate
@@ -149,6 +154,7 @@ func (w *weigher) columnName(from, to int) string {
 }
 
 // isWide reports whether what is selected in [from, to) is CAST(... AS CHAR(n)): servers cut what is longer, or refuse it.
+// The width is in characters, and one above widest is no bound.
 func (w *weigher) isWide(from, to int) bool {
 	if w.Key(from) != "CAST" || w.Key(from+1) != "(" {
 		return false
@@ -161,6 +167,7 @@ func (w *weigher) isWide(from, to int) bool {
 }
 
 // branchEnd is the end of the first query of a UNION in [from, to), and where the next one begins: to where there is none.
+// Both are to where there is one query alone; UNION within parentheses belongs to another query.
 func (w *weigher) branchEnd(from, to int) (end, next int) {
 	for end = from; end < to; end++ {
 		if w.Key(end) == "(" {
@@ -175,6 +182,8 @@ func (w *weigher) branchEnd(from, to int) (end, next int) {
 }
 
 // follow estimates the columns of the recursion in the parenthesis at i after one more step.
+// Columns whose width the first step bounds stay as they are, unless a step would make them longer by more than multiplied:
+// the server makes that before it cuts it.
 func (w *weigher) follow(i int, in yield) []float64 {
 	from, to := i+1, w.Tokens[i].Mate
 	sizes := slices.Clone(w.step.sizes)
@@ -201,6 +210,8 @@ func (w *weigher) follow(i int, in yield) []float64 {
 }
 
 // named is the size of the column that is named at i, where others have that of in.
+// In a step of a recursion a name may be one of its own columns, with the size that these have come to by then; a name
+// behind another table's is not.
 func (w *weigher) named(i int, in yield) float64 {
 	size := in.greatest()
 	if w.Key(i-1) == "." && !alike(w.long, w.Name(i-2)) { // of another table than those with long texts
@@ -223,6 +234,7 @@ func (w *weigher) named(i int, in yield) float64 {
 	return size
 }
 
+// alike reports whether a name may be one of the names, as servers compare them.
 func alike(names []string, name string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return lexer.Alike(n, name) })
 }

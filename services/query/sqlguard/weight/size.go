@@ -12,6 +12,7 @@ const maxGrowth = 64
 
 // charsetGrowth is how many bytes a character set makes of one byte at most. A text in the
 // usual ones does not grow, however often it is converted.
+// UTF-16, UCS-2 and the like make two bytes of one; an unknown name is taken for one of those.
 func charsetGrowth(name string) int {
 	switch name {
 	case "", "UTF8MB4", "UTF8MB3", "UTF8", "BINARY", "ASCII":
@@ -24,6 +25,8 @@ func charsetGrowth(name string) int {
 
 // replacementGrowth is how much longer REGEXP_REPLACE makes a text at most: each match,
 // empty ones too, becomes the literal, and each group referred to in it.
+// An empty pattern matches between all characters. A replacement that is computed may be of any length, and what
+// is beyond maxGrowth is not told apart.
 func (w *weigher) replacementGrowth(args []lexer.Argument) int {
 	if len(args) < 3 {
 		return 1
@@ -37,6 +40,7 @@ func (w *weigher) replacementGrowth(args []lexer.Argument) int {
 		switch {
 		case literal[i] != '\\':
 			characters++
+		// A group is written '\\1' in a literal: the first backslash escapes the second.
 		case i+2 < len(literal)-1 && literal[i+1] == '\\' && lexer.IsDigit(literal[i+2]):
 			groups++
 			i += 2
@@ -59,6 +63,8 @@ func (w *weigher) regexpGrowth(args []lexer.Argument) float64 {
 }
 
 // converted is the size of a text in the character set that the call at i names.
+// CONVERT(x USING utf32), CAST(x AS CHAR CHARACTER SET ucs2) and CHAR(n USING utf16) name one; without a name nothing
+// grows.
 func (w *weigher) converted(i int, size float64) float64 {
 	growth := 1
 	for j := i + 2; j < w.Tokens[i+1].Mate; j++ {
@@ -73,6 +79,7 @@ func (w *weigher) converted(i int, size float64) float64 {
 }
 
 // repeated is the size of what SPACE, LPAD, RPAD and REPEAT make.
+// A number that is computed may be anything that atMost allows; one that is missing makes the function's greatest text.
 func (w *weigher) repeated(name string, args []lexer.Argument, sizes []float64) float64 {
 	at := 1
 	if name == "SPACE" {
@@ -92,6 +99,7 @@ func (w *weigher) repeated(name string, args []lexer.Argument, sizes []float64) 
 }
 
 // atMost is the greatest value of a number: its own, or that of one in LEAST().
+// LEAST(n, 100) is the way to say how large a computed number is at most, which the message of a refusal proposes.
 func (w *weigher) atMost(a lexer.Argument) float64 {
 	if a.To-a.From == 1 && w.Tokens[a.From].Digits {
 		return float64(w.Integer(a))
@@ -114,6 +122,8 @@ func (w *weigher) atMost(a lexer.Argument) float64 {
 const mostFactor = 1000
 
 // multiplies reports whether a number may be much larger than the columns that it is made of.
+// n * 100, as for percent, is not one, and COUNT(*) multiplies nothing; n * m, POW(n, 9) and 1 << n are. What is none of
+// those counts for at most usualNumber in the scale that takes unknown numbers so.
 func (w *weigher) multiplies(a lexer.Argument) bool {
 	factors := 0
 	for i := a.From; i < a.To; i++ {

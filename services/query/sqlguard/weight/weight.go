@@ -51,6 +51,10 @@ const (
 // scale are the sizes that are presumed, how often a text is repeated by a number that nobody knows, and what all values may take.
 type scale struct{ column, aggregate, document, times, sum float64 }
 
+// scales are the estimates that each statement has to pass, one after another: one size of a column cannot serve all
+// bounds. With usual columns the sum of all values is bounded (thrice: with documents, without them, and with unknown
+// numbers taken for a million), with long columns the growth of a single value, with small ones what an aggregate holds of
+// each row.
 var scales = [...]scale{
 	{usualColumn, aggregated, document, packet, greatSum},
 	{usualColumn, aggregated, aggregated, packet, longSum},
@@ -60,8 +64,12 @@ var scales = [...]scale{
 }
 
 // Check refuses a statement whose values may grow beyond what a server should hold, and reports whether it is heavy.
+// The refusal is a *lexer.Refusal of the rule sql.size, which a caller gets as E_VALIDATION with what to write instead. A
+// heavy statement is accepted: the reader runs one at a time, for a second (mysql/statements). Tokens have to be paired,
+// and their WITH lists marked; from is behind EXPLAIN, if there is one.
 func Check(t lexer.Tokens, from int) (isHeavy bool, err error) {
 	for _, s := range scales {
+		// Each scale has its own weigher: what a subquery makes depends on the size of a column.
 		w := &weigher{Tokens: t, scale: s, largest: -1, gathers: -1, pattern: -1, growing: -1, made: map[int]yield{},
 			documents: map[string]bool{}, products: products{at: -1, many: map[string]bool{}, single: map[string]bool{}}}
 		w.query(from, len(t), yield{value: s.column, row: 100 * s.column})
@@ -95,8 +103,10 @@ func Check(t lexer.Tokens, from int) (isHeavy bool, err error) {
 	return isHeavy, nil
 }
 
-// checkExplained refuses to have documents explained that a derived table makes: MySQL makes them to explain the statement, and its
+// CheckExplained refuses to have documents explained that a derived table makes: MySQL makes them to explain the statement, and its
 // time limit is not for EXPLAIN.
+// It is refused by the rule sql.explain. EXPLAIN SELECT JSON_ARRAYAGG(name) FROM brand passes, since nothing is made of an
+// aggregate in the outermost query; EXPLAIN SELECT * FROM (SELECT JSON_ARRAYAGG(name) FROM brand) t does not.
 func CheckExplained(t lexer.Tokens, from int) error {
 	for i := from; i < len(t); i++ {
 		if t.Key(i) != "(" || t.Key(i+1) != "SELECT" && t.Key(i+1) != "WITH" {
@@ -125,6 +135,7 @@ func gatherer(name string) string {
 }
 
 // yield is what a query yields, or what a list of tables has: the size of the greatest column and that of a row.
+// Sizes are bytes, as floats: growth multiplies, and a float goes to infinity where an integer would wrap around.
 type yield struct {
 	value, row float64
 	columns    []float64 // of each column of a SELECT without a star
@@ -135,6 +146,8 @@ type yield struct {
 }
 
 // weigher estimates the sizes of one statement's values.
+// It is an abstract interpretation of the text: no value is computed, each is a size from above. The indexes of tokens that
+// it keeps are for the message of a refusal; only the first one of each kind counts.
 type weigher struct {
 	lexer.Tokens
 	scale
@@ -143,6 +156,8 @@ type weigher struct {
 	gathers   int     // where an aggregate holds too much, -1 for nowhere
 	gathering bool    // there is an aggregate of JSON, or a sorted one of long texts
 	pattern   int     // where a pattern of REGEXP may be too long, -1 for nowhere
+	// made are the yields of subqueries by the token of their parenthesis: a query that is referred to often is estimated
+	// once.
 	made      map[int]yield
 	documents map[string]bool // the queries of WITH lists that may yield documents
 	long      []string        // what tables are called that may
@@ -152,6 +167,7 @@ type weigher struct {
 }
 
 // query estimates the query in [from, to), where a name stands for a value of in.
+// It takes WITH, a UNION and parentheses around all of it apart, and leaves each SELECT to branch.
 func (w *weigher) query(from, to int, in yield) yield {
 	for w.Key(from) == "(" && w.Tokens[from].Mate == to-1 {
 		from, to = from+1, to-1
@@ -165,6 +181,8 @@ func (w *weigher) query(from, to int, in yield) yield {
 					w.documents[w.Tokens[i].Defines] = defined.documents
 					w.many[w.Tokens[i].Defines] = defined.product
 					w.single[w.Tokens[i].Defines] = w.isSingle(i)
+					// A name is not resolved: whatever stands behind may be a column of the list, and so has its greatest
+					// size.
 					in = in.or(defined.values()) // those behind it may refer to it
 				}
 				i = w.Tokens[i].Mate
@@ -181,6 +199,7 @@ func (w *weigher) query(from, to int, in yield) yield {
 		if i == to || w.Key(i) == "UNION" || w.Key(i) == "EXCEPT" || w.Key(i) == "INTERSECT" {
 			made := w.branch(start, i, in, out)
 			out = out.or(made)
+			// Only of a query without UNION are the sizes of single columns known.
 			if start == from && i == to {
 				out.columns = made.columns
 			}
@@ -197,6 +216,7 @@ func (w *weigher) query(from, to int, in yield) yield {
 	return out
 }
 
+// or is the greater of two yields in each respect, as for the branches of a UNION, of which a row is of either one.
 func (y yield) or(other yield) yield {
 	return yield{value: max(y.value, other.value), row: max(y.row, other.row), documents: y.documents || other.documents,
 		joined: y.joined || other.joined, spread: y.spread || other.spread, product: y.product || other.product}
@@ -240,6 +260,8 @@ func (w *weigher) groups(i int) bool { return w.Key(i) == "GROUP" }
 var clauses = lexer.WordSet(`FROM WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE`)
 
 // branch estimates SELECT ... without UNION; before is what those before it yield.
+// It reads FROM first, which is written behind the list that needs it, and then the list, whose aliases ORDER BY, GROUP BY
+// and HAVING know. In WHERE they are not known; to count them there as well errs on the safe side.
 func (w *weigher) branch(from, to int, in, before yield) yield {
 	if w.Key(from) == "(" {
 		end := w.Tokens[from].Mate + 1
@@ -280,6 +302,7 @@ func (w *weigher) branch(from, to int, in, before yield) yield {
 
 // tables estimates the derived tables between two tokens: of a list of them a row has all columns. Behind LATERAL one may
 // refer to those before.
+// A row of a join holds the columns of all tables, so that rows are added up and values are not.
 func (w *weigher) tables(from, to int, in yield) yield {
 	out := in
 	on := false // behind ON, what stands in parentheses is no table
@@ -334,6 +357,7 @@ func (w *weigher) alias(i int) string {
 }
 
 // queryInside reports whether the parentheses at i open a query, and no join.
+// ((SELECT 1) UNION (SELECT 2)) is a query, and ((SELECT 1) a JOIN b) is a join: what follows the inner parenthesis tells.
 func (w *weigher) queryInside(i int) bool {
 	first := i
 	for w.Key(i) == "(" {
@@ -351,6 +375,7 @@ func (w *weigher) queryInside(i int) bool {
 }
 
 // items estimates the list behind SELECT. A subquery in it may refer to the aliases before it.
+// A * stands for a whole row. What an operator makes a number of is small, however long the texts are that it compares.
 func (w *weigher) items(from, to int, in yield) (out yield) {
 	known, star := in, false
 	for start, i := from, from; i <= to; i++ {
@@ -384,4 +409,5 @@ func (w *weigher) items(from, to int, in yield) (out yield) {
 	return out
 }
 
+// add counts a size to what the statement takes together: in the worst case a server holds all values at once.
 func (w *weigher) add(size float64) { w.sum += size }

@@ -158,7 +158,7 @@ func (c *Catalogue) Plural(number string, one bool, singular, plural string) str
 	return strings.Replace(c.messages[message], "{1}", number, 1)
 }
 
-// Has are the messages of which the catalogue has a translation.
+// Has reports whether the catalogue has a translation of the message.
 func (c *Catalogue) Has(message string) bool {
 	if c == nil {
 		return true

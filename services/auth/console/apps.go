@@ -157,7 +157,7 @@ func (c *Console) newApp(w http.ResponseWriter, r *http.Request) error {
 func (c *Console) renderAppForm(w http.ResponseWriter, r *http.Request, status int, f *appForm) error {
 	ctx := r.Context()
 	page := web.Page{Title: i18n.T(ctx, "Create an app"), Status: status, Data: f, Crumbs: []web.Link{appsCrumb(ctx)}}
-	if f.Version > 0 {
+	if f.Action != appsPath {
 		code := r.PathValue("code")
 		page.Title, page.Crumbs = i18n.T(ctx, "Edit %s", code), append(page.Crumbs, web.Link{Text: code, Href: f.Keep})
 	}

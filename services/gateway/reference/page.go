@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"hub.internal/pkg/fault"
@@ -225,11 +226,11 @@ func (o operation) entry() (entry, error) {
 		name = o.Name
 	}
 	for i, x := range o.Examples {
-		e.Examples = append(e.Examples, example{fmt.Sprintf("%s-curl-%d", o.Name, i+1), x.Title, o.curl(&x),
+		e.Examples = append(e.Examples, example{fmt.Sprintf("%s-curl-%d", o.Name, i+1), x.Title, o.curl(&x, i+1),
 			indented(envelope{true, name, x.Count, exampleRequestID, 3, x.Data})})
 	}
 	if len(o.Examples) == 0 {
-		e.Examples = []example{{ID: o.Name + "-curl", Title: "A call", Curl: o.curl(nil)}}
+		e.Examples = []example{{ID: o.Name + "-curl", Title: "A call", Curl: o.curl(nil, 1)}}
 	}
 	var err error
 	if e.Input, err = fields(o.RouteSpec.Input, ""); err != nil {
@@ -343,9 +344,9 @@ func curl(method, path string, headers []string, body json.RawMessage) string {
 	return strings.Join(parts, " \\\n  ")
 }
 
-// curl is an example as a line of a shell; without one, a shell's variable stands in the place of each value of the path.
+// curl is example n of an operation as a line of a shell; without one, a shell's variable stands in the place of each value of the path.
 // The values come from the first to the last of the path, and those of the query sorted by name.
-func (o operation) curl(e *tool.Example) string {
+func (o operation) curl(e *tool.Example, n int) string {
 	var values map[string]json.RawMessage
 	if e != nil {
 		values = valuesOf(*e)
@@ -374,9 +375,9 @@ func (o operation) curl(e *tool.Example) string {
 	if o.isTool {
 		headers = keyHeaders()
 	}
-	// All examples of an operation show the same key; a program draws another one for each write.
+	// Each example has a key of its own, so that all can be tried; a program draws one for each write.
 	if o.Idempotency != tool.KeyIgnored {
-		headers = append(headers, "-H '"+tool.KeyHeader+": "+o.Name+"-1'")
+		headers = append(headers, "-H '"+tool.KeyHeader+": "+o.Name+"-"+strconv.Itoa(n)+"'")
 	}
 	var body json.RawMessage
 	switch {

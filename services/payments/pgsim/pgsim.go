@@ -1,8 +1,7 @@
 // Package pgsim is a payment provider that moves no money: it speaks the wire of NICEPAY (checkout, payments, find,
 // cancel, netcancel, signed webhooks), and has a control API by which a test or a developer plays payer, bank and
 // operator, and lets things go wrong. Unlike the vendor's sandbox it pays back in part, needs no account for that, and tells of
-// deposits. It knows
-// the wire alone, nothing of Hub; everything it says is signed with its secret, and its control API wants that secret.
+// deposits. It knows the wire alone, nothing of Hub; everything it says is signed with its secret, and its control API wants that secret.
 //
 // # Control
 //

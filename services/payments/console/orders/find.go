@@ -14,12 +14,14 @@ func (p *Pages) Find(ctx context.Context, u web.User, text string) (found web.Fi
 	if !u.Is(admin) {
 		return found, nil
 	}
-	page, _, err := p.service.List(ctx, payments.Filter{Search: text, Limit: mostFound})
+	page, _, err := p.service.List(ctx, payments.Filter{Search: text, Limit: mostFound + 1}) // one more tells that there are more
+	var hits []web.Hit
 	for _, a := range page {
 		o := a.Order
-		found.Add(mostFound, web.Hit{Kind: i18n.T(ctx, "Orders"), Title: o.Code,
+		hits = append(hits, web.Hit{Kind: i18n.T(ctx, "Orders"), Title: o.Code,
 			Note: o.Name + " · " + won(o.Amount) + " · " + said(ctx, statusBadge(o.Status)), At: &o.CreatedAt, Href: ordersPath + "/" + o.Code})
 	}
+	found.Add(mostFound, hits...)
 	return found, err
 }
 

@@ -14,6 +14,8 @@ import (
 const (
 	// namesAge is how long the names of tables and columns are good for: they serve messages.
 	namesAge = time.Minute
+	// namesRetry is how soon they are read again after a failure, which each message would wait for otherwise.
+	namesRetry = 5 * time.Second
 	// namesLimit bounds the wait for them.
 	namesLimit = 2 * time.Second
 	// maxNames bounds how many columns are read.
@@ -28,8 +30,7 @@ type names struct {
 	columns map[string][]string // by table
 }
 
-// keptNames are read at most once a minute, by one caller for all.
-// A failure is not kept: the next message tries again.
+// keptNames are read at most once a minute, by one caller for all. After a failure those from before are kept for 5 s, if there are any.
 type keptNames struct {
 	mu   sync.Mutex
 	last *names
@@ -61,10 +62,30 @@ func (r *Reader) tables(ctx context.Context) *names {
 		n.columns[table] = append(n.columns[table], column)
 		return nil
 	}); err != nil {
-		return &names{}
+		n = &names{}
+		if r.names.last != nil {
+			*n = *r.names.last
+		}
+		n.at = time.Now().Add(namesRetry - namesAge)
 	}
 	r.names.last = n
 	return n
+}
+
+// tablesBy is tables, and none when ctx ends before they are there: the reading goes on for others.
+func (r *Reader) tablesBy(ctx context.Context) *names {
+	read := make(chan *names, 1)
+	r.running.Add(1)
+	go func() {
+		defer r.running.Done()
+		read <- r.tables(ctx)
+	}()
+	select {
+	case n := <-read:
+		return n
+	case <-ctx.Done():
+		return &names{}
+	}
 }
 
 // table is the server's spelling of a table, or "".

@@ -72,14 +72,13 @@ func startsAtOne(t lexer.Tokens, i int) string {
 
 // withoutWildcard finds LIKE of a text that has none of its wildcards.
 // It is told of name LIKE 'beauty', and not of name LIKE 'beauty%'. A backslash silences it: who writes one may want a % or
-// _ itself. So does SHOW TABLES LIKE 'brand', which is the way to ask for one table.
+// _ itself.
 func withoutWildcard(t lexer.Tokens, i int) string {
-	if t.Key(i) != "LIKE" || i+1 >= len(t) || !t[i+1].Quoted || t[i+1].Text[0] != '\'' && t[i+1].Text[0] != '"' ||
-		strings.ContainsAny(t[i+1].Text, `%_\`) || lexer.IsOneOf(t.Key(i-1), "SHOW|TABLES|STATUS|VARIABLES|COLUMNS|DATABASES|SCHEMAS|COLLATION") {
+	if t.Key(i) != "LIKE" || i+1 >= len(t) || !t[i+1].Quoted || strings.ContainsAny(t[i+1].Text, `%_\`) {
 		return ""
 	}
 	// Servers join two texts that stand side by side: the wildcard may be in the second one.
-	if t.Key(0) == "SHOW" || t.Key(i+2) == "(" || i+2 < len(t) && t[i+2].Quoted {
+	if t.Key(i+2) == "(" || i+2 < len(t) && t[i+2].Quoted {
 		return ""
 	}
 	return "LIKE without % or _ is =: write LIKE '%text%' to find it within, where * is a character like others"

@@ -23,9 +23,9 @@ type Comparison struct {
 
 // Compared returns what an accepted SELECT asks of columns, as far as it is plain: texts and numbers that they equal, and times that
 // they are not before. Now is what NOW() tells.
-// Each comparison stands for itself, whether AND, OR or NOT joins it to others: the caller looks whether the value exists,
-// and a value that does not exist is worth telling of in any place. The result is in the order of the text, with
-// repetitions.
+// Each comparison stands for itself, whether AND or OR joins it to others: the caller looks whether the value exists,
+// and a value that does not exist is worth telling of in any place but behind NOT. The result is in the order of the text,
+// with repetitions.
 func (c *Catalog) Compared(text string, now time.Time) (list []Comparison) {
 	r, isSelect := c.read(text)
 	if !isSelect {
@@ -40,7 +40,7 @@ func (c *Catalog) Compared(text string, now time.Time) (list []Comparison) {
 			continue
 		}
 		of, known := r.column(i)
-		if !known {
+		if !known || r.Key(i-1) == "NOT" || r.Key(i-1) == "(" && r.Key(i-2) == "NOT" {
 			continue
 		}
 		one := Comparison{Table: strings.ToLower(of.table), Column: strings.ToLower(of.name), Nullable: of.Nullable}
@@ -162,8 +162,7 @@ func (r *reading) base(i int, now time.Time) (at time.Time, end int) {
 }
 
 // shifted is a time with the INTERVAL at i behind it, or before it with a sign of -1; zero of an interval that is not plain.
-// Plain are INTERVAL 7 DAY and the like, up to 100,000 of a unit: not INTERVAL '1:30' HOUR_MINUTE, nor a column of days. A
-// month that is too short carries its days over into the next one, where servers take its last day.
+// Plain are INTERVAL 7 DAY and the like, up to 100,000 of a unit: not INTERVAL '1:30' HOUR_MINUTE, nor a column of days.
 func (r *reading) shifted(at time.Time, i, sign int) time.Time {
 	if at.IsZero() || r.Key(i) != "INTERVAL" || i+2 >= len(r.Tokens) || !r.Tokens[i+1].Digits || !r.endsValueAt(i+3) {
 		return time.Time{}
@@ -181,11 +180,20 @@ func (r *reading) shifted(at time.Time, i, sign int) time.Time {
 	case "WEEK":
 		return at.AddDate(0, 0, 7*n)
 	case "MONTH":
-		return at.AddDate(0, n, 0)
+		return addMonths(at, n)
 	case "QUARTER":
-		return at.AddDate(0, 3*n, 0)
+		return addMonths(at, 3*n)
 	case "YEAR":
-		return at.AddDate(n, 0, 0)
+		return addMonths(at, 12*n)
 	}
 	return time.Time{}
+}
+
+// addMonths takes the last day of a month that is too short, as servers do; AddDate carries the days over into the next one.
+func addMonths(at time.Time, n int) time.Time {
+	to := at.AddDate(0, n, 0)
+	if to.Day() != at.Day() {
+		to = to.AddDate(0, 0, -to.Day())
+	}
+	return to
 }

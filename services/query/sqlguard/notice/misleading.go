@@ -159,9 +159,12 @@ func compared(t lexer.Tokens, from, to int) bool {
 }
 
 // comparison is behind the operator at i, if that compares.
-// An operator of two marks is two tokens here, which belong together only when they touch. The > of JSON's -> is none.
+// An operator of two marks is two tokens here, which belong together only when they touch. The > of JSON's -> and ->> is none, nor are
+// those of the shifts >> and <<.
 func comparison(t lexer.Tokens, i int) (end int, is bool) {
-	key := t.Key(i)
+	if i > 0 && lexer.IsOneOf(t.Key(i-1), "=|<|>|!|-") && t[i].Start == t[i-1].End {
+		return i + 1, false // within an operator
+	}
 	for end = i; lexer.IsOneOf(t.Key(end), "=|<|>|!") && (end == i || t[end].Start == t[end-1].End); end++ {
 	}
 	var written strings.Builder
@@ -170,7 +173,7 @@ func comparison(t lexer.Tokens, i int) (end int, is bool) {
 	}
 	switch written.String() {
 	case "=", "<", ">", "<=", ">=", "<>", "!=":
-		return end, !(key == ">" && t.Key(i-1) == "-" && t[i].Start == t[i-1].End) // ->
+		return end, true
 	}
 	return end, false
 }

@@ -151,6 +151,8 @@ func TestCompared(t *testing.T) {
 		`review WHERE created_at BETWEEN '2026-07-01' AND '2026-07-02 10:00:00'`:   "review.created_at since 2026-07-01 00:00:00",
 		`review WHERE created_at >= CURDATE() - INTERVAL 3 MONTH`:                  "review.created_at since 2026-08-23 00:00:00",
 		`review WHERE created_at >= DATE_SUB(NOW(), INTERVAL 7 DAY) LIMIT 3`:       "review.created_at since 2026-11-16 10:00:00",
+		`review WHERE created_at >= DATE('2026-03-31') - INTERVAL 1 MONTH`:         "",
+		`campaign c WHERE NOT c.status_code = 'x' OR NOT (status_code = 'y')`:      "",
 		`review WHERE YEAR(created_at) = 2027`:                                     "review.created_at since 2027-01-01 00:00:00",
 		`review WHERE created_at < '2026-07-01' AND rating <> 5`:                   "",
 		`review WHERE created_at >= (SELECT MAX(created_at) FROM review)`:          "",
@@ -169,6 +171,22 @@ func TestCompared(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestMonthsEndAsServersHaveThem: a month that is too short takes its last day.
+func TestMonthsEndAsServersHaveThem(t *testing.T) {
+	t.Parallel()
+	catalog := marketplace(t)
+	for now, want := range map[string]string{"2026-03-31": "2026-02-28", "2028-03-30": "2028-02-29", "2026-03-01": "2026-02-01"} {
+		at, err := time.Parse(time.DateOnly, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := catalog.Compared("SELECT 1 FROM review WHERE created_at >= CURDATE() - INTERVAL 1 MONTH", at)
+		if len(found) != 1 || found[0].Since.Format(time.DateOnly) != want {
+			t.Errorf("a month before %s: %v, want %s", now, found, want)
 		}
 	}
 }

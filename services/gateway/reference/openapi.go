@@ -31,7 +31,7 @@ const guide = `Hub lets AI agents do B2B marketing through named tools. A tool i
 var base []byte
 
 // document is an OpenAPI 3.1 document.
-// It has the members that Hub uses of the specification. Security is of the whole document; an operation that takes something else says
+// It has those of its members that Hub uses. Security is of the whole document; an operation that takes something else says
 // so.
 type document struct {
 	OpenAPI      string   `json:"openapi"`

@@ -99,7 +99,7 @@ func appendNumber(to []byte, v driver.Value) []byte {
 	return appendText(to, v)
 }
 
-// appendUint appends an unsigned integer, as a string beyond 2^53: RFC 8259 (section 6) warns that readers lose digits
+// appendUint appends an unsigned integer, as a string beyond 2^53: RFC 8259 warns that readers lose digits
 // there.
 func appendUint(to []byte, n uint64) []byte {
 	if n > maxExact {

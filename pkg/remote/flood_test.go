@@ -136,6 +136,18 @@ func TestWhatIsASignOfOverload(t *testing.T) {
 			}
 		})
 	}
+	for name, c := range map[string]struct {
+		err  error
+		sign bool
+	}{
+		"asked, and no answer": {remote.Unreachable(io.ErrUnexpectedEOF, false), true},
+		"nothing was sent":     {remote.Unreachable(io.ErrUnexpectedEOF, true), false},
+		"the caller went away": {remote.Unreachable(context.Canceled, false), false},
+	} {
+		if remote.Overloaded(c.err) != c.sign {
+			t.Errorf("%s: %v is taken for %t", name, c.err, !c.sign)
+		}
+	}
 }
 
 // BenchmarkFlood is a flood of ten times what a service can answer, through a client (admission), and with a fixed number of places

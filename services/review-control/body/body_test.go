@@ -271,6 +271,25 @@ func TestOrdinaryTablesFit(t *testing.T) {
 	}
 }
 
+// TestWhatCannotBeMadeSmallerIsLarge: the preview of a mail is made half as large at the least, and not when its letters are small.
+func TestWhatCannotBeMadeSmallerIsLarge(t *testing.T) {
+	cell := func(inner string) string { return "<table><tr><td>" + inner + "</td></tr></table>" }
+	for body, large := range map[string]bool{
+		cell(`<table width="600"><tr><td>a</td></tr></table>`):                           false,
+		cell(`<table width="1200"><tr><td>a</td></tr></table>`):                          true,
+		cell(`<table width="600"><tr><td style="font-size:8px">a</td></tr></table>`):     true,
+		cell(strings.Repeat("W", 40)):                                                    false,
+		cell(strings.Repeat("W", 80)):                                                    true,
+		"<p>" + strings.Repeat("W", 80) + "</p>":                                         false, // it breaks
+		cell(`<span style="font-size:8px">a</span> ` + strings.Repeat("W", 60)):          true,
+		cell(`<span style="font-size:12px">a</span> ` + strings.Repeat("letters ", 200)): false,
+	} {
+		if _, _, v := read(body); v.Size.IsLarge() != large {
+			t.Errorf("%.90s is taken for %v", body, v.Size)
+		}
+	}
+}
+
 // The time is bounded whatever the body.
 func TestLargeBodiesAreReadInTime(t *testing.T) {
 	fill := func(s string) string { return strings.Repeat(s, (4<<20)/len(s)) }

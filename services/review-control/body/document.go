@@ -49,11 +49,12 @@ func (l Layout) document(fragment, read string) string {
 	return head + breakable(fragment) + documentFoot
 }
 
-// Words of 30 bytes and more, addresses mostly, would make a column of a table wide: they may break behind these marks. A text that is
-// cleaned has each & as a character reference, which the semicolon ends.
+// Words of 30 characters of ASCII and more, addresses mostly, would make a column of a table wide: they may break behind some of these
+// marks, so few that the mail hardly grows by it. A text that is cleaned has each & as a character reference, which the semicolon
+// ends.
 var (
-	longWord = regexp.MustCompile(`\S{30,}`)
-	mark     = regexp.MustCompile(`[/?=;_.@-]`)
+	longWord = regexp.MustCompile(`[!-~]{30,}`)
+	mark     = regexp.MustCompile(`[!-~]{10,}?[/?=;_.@-]`)
 )
 
 // breakable is a cleaned fragment whose long words may break.

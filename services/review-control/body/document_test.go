@@ -20,7 +20,7 @@ func TestLayouts(t *testing.T) {
 		t.Errorf("the first layout is %s", first)
 	}
 	for content, wants := range map[string][]string{
-		long: {`lang="und"`, "overflow-wrap:break-word", "https:/<wbr>/<wbr>shop.<wbr>example/<wbr>spring?<wbr>id=<wbr>1&amp;<wbr>of=<wbr>mail",
+		long: {`lang="und"`, "overflow-wrap:break-word", "https://shop.<wbr>example/spring?<wbr>id=1&amp;of=<wbr>mail",
 			"1,200,000 KRW, info@shop.example"},
 		`<p>봄 캠페인에 초대합니다, Kim님</p>`:                                                        {`<html lang="ko">`},
 		`<p>Dear 김민수, we would like to invite you to our spring campaign</p>`:              {`<html lang="und">`},
@@ -30,6 +30,21 @@ func TestLayouts(t *testing.T) {
 			if got := body.Clean("", content, true, body.WholeWords).HTML; !strings.Contains(got, want) {
 				t.Errorf("%q is not in %s", want, got)
 			}
+		}
+	}
+}
+
+// TestBreaksLetNoMailGrow: whoever writes nothing but marks makes it half as large again at most; other letters have no breaks.
+func TestBreaksLetNoMailGrow(t *testing.T) {
+	t.Parallel()
+	for content, most := range map[string]float64{
+		strings.Repeat("/", 100_000): 1.5,
+		strings.Repeat("a/", 50_000): 1.5,
+		strings.Repeat("할인율12.5%와가격1,200,000원을안내합니다.", 1000): 1,
+	} {
+		first, next := body.Clean("", content, true, body.BreakAnywhere).HTML, body.Clean("", content, true, body.WholeWords).HTML
+		if grown := float64(len(next)-100) / float64(len(first)); grown > most {
+			t.Errorf("%.40s grows %.2f times", content, grown)
 		}
 	}
 }

@@ -260,45 +260,12 @@ func (c *Client) Do(ctx context.Context, r Request) (response *Response, err err
 	}
 	response, err = c.attempt(ctx, r, r.Retry || r.IdempotencyKey != "")
 	if err != nil {
-		if r.Uneven && fault.Is(err, fault.DBTimeout) {
-			place.Leave()
-		} else {
-			leave(place, err)
-		}
+		leave(place, err, r.Uneven)
 		return nil, c.failure(ctx, err)
 	}
 	place.Answered()
 	response.Data = &releasingBody{response.Data, place.Leave}
 	return response, nil
-}
-
-// enter takes a place among the calls in flight, which lasts until the answer has been read:
-// callers who are slow to read theirs fill their own share.
-func (c *Client) enter(ctx context.Context, operation string) (*admission.Place, error) {
-	place, err := c.admission.Enter(ctx, caller.From(ctx).Account(), operation)
-	if errors.Is(err, admission.ErrFull) {
-		return nil, fault.Full("The %s service has as much to do as it can. Try again in a second.", c.service)
-	}
-	return place, err
-}
-
-// leave gives the place of a call back that has no answer but err.
-func leave(place *admission.Place, err error) {
-	if overloaded(err) {
-		place.Failed()
-	}
-	place.Leave()
-}
-
-// overloaded tells whether err is what an instance with too much to do answers, or one that was asked and did not answer. A
-// refusal says nothing of that, nor does a defect, or an instance that nothing was sent to.
-func overloaded(err error) bool {
-	var d *unreachable
-	if errors.As(err, &d) {
-		return !d.unsent && !d.skipped && !errors.Is(err, context.Canceled)
-	}
-	var f *fault.Error
-	return errors.As(err, &f) && (f.Status() > http.StatusInternalServerError || fault.Shed(err))
 }
 
 // failure is what the caller of Do and Proxy gets to see of err.

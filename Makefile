@@ -7,8 +7,8 @@ LINT     := $(TOOLS)/golangci-lint-2.15.0
 CONSUL   := $(TOOLS)/consul-1.14.11
 STACK    := CGO_ENABLED=0 go run ./scripts/stack
 # Three test binaries at once: each starts servers of its own, and waits for them.
-# The time-out only ends a hang. What go test would vet, make check's linter vets.
-TESTFLAGS ?= -race -vet=off -timeout 110m -p 3
+# The time-out only ends a hang. What go test would vet, make check's linter vets. Links take a third less without a debugger's tables.
+TESTFLAGS ?= -race -vet=off -ldflags=-s -timeout 110m -p 3
 # Tests of what has one goroutine (texts held to rules, files that are read) or waits for programs: the race detector has nothing to find
 # in them, and takes their time three times. They are compiled with the objects of make check.
 UNRACED   := deploy/observe k8s pkg/hubtest pkg/inventory pkg/markup pkg/schema scripts/bench scripts/gen scripts/release \

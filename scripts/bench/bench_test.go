@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/xml"
 	"io"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -32,7 +34,8 @@ func TestSmoke(t *testing.T) {
 	}
 	o, err := readOptions(t, "--seconds 0.05 --rounds 1 --peers=false --scale 0.02")
 	wants := []string{"| 64 | hub |", "| 8 | limit |", "| 1 | straightforward |", "| gateway |", "added by the gateway, point",
-		"go1.", "| the list of 200 drafts |", "a draft of 200 targets, p99"}
+		"go1.", "| the list of 200 drafts |", "a draft of 200 targets, p99",
+		"| answered in the flood |", "flood: calls of the quiet key that were not answered"}
 	if _, missing := localserver.SideBySideMySQL.Root(); missing == nil {
 		o.mysql, wants = true, append(wants, "| 16 | service on MySQL |", "| 8 | limit on MySQL |")
 	}
@@ -51,6 +54,12 @@ func TestSmoke(t *testing.T) {
 	for _, want := range wants {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q:\n%s", want, &out)
+		}
+	}
+	for _, name := range workloadNames() {
+		drawn, err := os.ReadFile(dir + "/plots/" + name + ".svg")
+		if err != nil || !strings.Contains(string(drawn), ">hub</text>") {
+			t.Errorf("the plot of %s: %v: %s", name, err, drawn)
 		}
 	}
 	for line := range strings.Lines(progress.String()) {
@@ -112,6 +121,42 @@ func TestPlain(t *testing.T) {
 		if got := plain(in); got != want {
 			t.Errorf("plain(%q) = %q, want %q", in, got, want)
 		}
+	}
+}
+
+func TestDrawing(t *testing.T) {
+	drawn := drawing(panel{"calls < others", []string{"1", "16"}, []line{{"hub", []float64{10, 30}}, {"peer", []float64{math.NaN(), 15}}}})
+	if err := xml.Unmarshal([]byte(drawn), new(struct{ XMLName xml.Name })); err != nil {
+		t.Fatalf("%v in %s", err, drawn)
+	}
+	// 30 lies below 40, the end of the axis; a value that is not there has no point.
+	for what, n := range map[string]int{"<circle ": 3, `cy="83.5"`: 1, ">40<": 1, "calls &lt; others": 1, "NaN": 0} {
+		if got := strings.Count(drawn, what); got != n {
+			t.Errorf("%d times %s, not %d: %s", got, what, n, drawn)
+		}
+	}
+}
+
+func TestFloodCounts(t *testing.T) {
+	times := func(n int, each time.Duration) (took []time.Duration) {
+		for range n {
+			took = append(took, each)
+		}
+		return took
+	}
+	b := &bench{flood: &flood{base: measurement{p99: 10 * time.Millisecond}, sustainable: 100}}
+	b.flood.count([]*floodCaller{{took: times(150, 20*time.Millisecond), refused: 40}, {took: times(30, 20*time.Millisecond), failed: 2}},
+		&floodCaller{took: times(9, 40*time.Millisecond), refused: 1}, 2*time.Second)
+	var missed []string
+	for _, v := range b.floodVerdicts() {
+		if !v.reached {
+			missed = append(missed, v.what+" "+v.got)
+		}
+	}
+	want := "flood: calls of the quiet key that were not answered 1, " +
+		"flood: p99 of the quiet key 4.00 × that of the quiet key alone, flood: calls a second that failed otherwise than by a refusal 1"
+	if got := strings.Join(missed, ", "); got != want || b.flood.answered != 94.5 {
+		t.Errorf("%v answered, missed: %s", b.flood.answered, got)
 	}
 }
 

@@ -87,7 +87,7 @@ func (b *bench) verdicts() (list []verdict) {
 	for _, name := range measured {
 		list = append(list, atMost("start of "+name+", exec to ready", ms(b.startTimes[name]), startLimit, " ms", 0))
 	}
-	return append(list, b.consoleVerdicts()...)
+	return append(append(list, b.floodVerdicts()...), b.consoleVerdicts()...)
 }
 
 // cell finds a result; nil when this run has none.

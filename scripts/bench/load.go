@@ -22,6 +22,7 @@ type bench struct {
 	say     func(string, ...any)
 	cells   []cell
 	console []consolePage
+	flood   *flood // nil when none was measured
 	// noBrowser tells that there was none to open the console's pages in.
 	noBrowser bool
 	// answers are the checked answers of each target to each input, by target and workload.
@@ -55,7 +56,7 @@ func (b *bench) run(ctx context.Context, works []*workload) error {
 	b.answers = map[[2]string][][]byte{}
 	for _, w := range works {
 		targets := slices.DeleteFunc(slices.Clone(b.targets), func(t target) bool {
-			return w.single == "" && t.name == "toolbox" || w.most > mostOverMCP && t.name == "mcp"
+			return w.single == "" && isPeer(t.name) || w.most > mostOverMCP && t.name == "mcp"
 		})
 		// Only where a person would write other SQL than Hub does.
 		if w.straightforward != "" {
@@ -186,7 +187,7 @@ func (b *bench) measure(ctx context.Context, t target, w *workload, c int) (meas
 func (b *bench) cpu(t target) map[string]float64 {
 	now := map[string]float64{}
 	for _, name := range append([]string{"bench"}, t.processes...) {
-		now[name] = cpuOf(b.pids[name], name == "postgres")
+		now[name] = cpuOf(b.pids[name], name == "postgres" || name == nginxName)
 	}
 	return now
 }

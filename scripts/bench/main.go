@@ -1,8 +1,9 @@
 // Command bench measures Hub's read path beside the least that the same SQL can cost and
-// beside a peer from npm, all in one run on one machine. It is what `make bench` calls:
+// beside its peers, all in one run on one machine. It is what `make bench` calls:
 //
 //	go run ./scripts/bench                         everything, about 9 minutes
 //	go run ./scripts/bench --only point            one workload
+//	go run ./scripts/bench --only flood            what twenty keys that pay no heed leave a quiet one
 //	go run ./scripts/bench --only console          the pages for reviewers, with the services behind them
 //	go run ./scripts/bench --mysql                 the query service on MySQL as well, beside the one on MariaDB
 //	go run ./scripts/bench --seconds 0.2 --rounds 1 --peers=false --scale 0.05
@@ -44,16 +45,17 @@ type options struct {
 	seconds float64       // of one measurement, as the flag says it
 	window  time.Duration // the same
 	only    []string      // names of workloads; empty means all
-	pages   bool          // measure the console, too
+	flood   bool          // measure a flood, too
+	pages   bool          // and the console
 	scale   float64       // of the sample data, as scripts/gen has it
-	peers   bool          // compare with what npm has
+	peers   bool          // compare with them
 	mysql   bool          // compare with the same data in MySQL
 }
 
 // command is the command line, whose options it hands to do: the report goes to out, progress to progress.
 func command(do func(ctx context.Context, o options, out, progress io.Writer) error) *cobra.Command {
 	o := options{}
-	c := &cobra.Command{Use: "bench", Short: "Measure Hub beside the bare SQL and a peer", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "bench", Short: "Measure Hub beside the bare SQL and its peers", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := o.complete(); err != nil {
 				return err
@@ -65,13 +67,13 @@ func command(do func(ctx context.Context, o options, out, progress io.Writer) er
 	f.Float64Var(&o.seconds, "seconds", 3, "seconds of one measurement, 0.05 to 30")
 	f.StringSliceVar(&o.only, "only", nil, "workloads to run, with commas: "+strings.Join(parts(), ","))
 	f.Float64Var(&o.scale, "scale", 1, "size of the sample data, 0.001 to 100; 1 is 20,000 campaigns")
-	f.BoolVar(&o.peers, "peers", true, "compare with the peer from npm, when npm is there")
+	f.BoolVar(&o.peers, "peers", true, "compare with toolbox, nginx before toolbox and dbhub, those that can be had")
 	f.BoolVar(&o.mysql, "mysql", false, "compare with the same data in MySQL, which `make servers` has fetched")
 	return c
 }
 
 // parts are what --only can name.
-func parts() []string { return append(workloadNames(), consoleName) }
+func parts() []string { return append(workloadNames(), floodName, consoleName) }
 
 // complete checks what the flags say, and adds what follows from it. The error names the flag that is wrong.
 func (o *options) complete() (err error) {
@@ -85,6 +87,7 @@ func (o *options) complete() (err error) {
 		return errors.New("want --rounds of at least 1, and --seconds of 0.05 to 30")
 	}
 	o.window = time.Duration(o.seconds * float64(time.Second))
+	o.flood = len(o.only) == 0 || slices.Contains(o.only, floodName)
 	o.pages = len(o.only) == 0 || slices.Contains(o.only, consoleName)
 	if o.root, err = program.Root(); err == nil && o.dir == "" {
 		o.dir = filepath.Join(o.root, ".hub", "bench")
@@ -92,7 +95,7 @@ func (o *options) complete() (err error) {
 	return err
 }
 
-// run is the whole benchmark: the report goes to out and to report.md in o.dir, progress
+// run is the whole benchmark: the report goes to out and to report.md in o.dir, its plots beside it, progress
 // to progress.
 func run(ctx context.Context, o options, out, progress io.Writer) error {
 	machine := describeMachine(o.root) // first: the load average is that of before the run
@@ -111,28 +114,38 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 	for _, on := range s.sources {
 		targets = append(targets, serviceTarget(s, on), limitTarget(s, on))
 	}
-	// A peer that cannot be had is left out, and the report says why: no network, no npm.
 	if o.peers && len(works) > 0 {
-		peer, err := startToolbox(ctx, s, works, say)
-		if err == nil {
-			targets = append(targets, peer)
-		} else {
-			skipped = fmt.Sprintf("Skipped toolbox (%s %s): %v.\n\n", toolboxPackage, toolboxVersion, err)
-			say("%s", strings.TrimSpace(skipped))
-		}
+		var found []target
+		found, skipped = startPeers(ctx, s, works, say)
+		targets = append(targets, found...)
 	}
 	b := &bench{stack: s, targets: targets, say: say}
 	if err := b.run(ctx, works); err != nil {
 		return err
+	}
+	if o.flood {
+		if err := b.measureFlood(ctx); err != nil {
+			return fmt.Errorf("%s: %w", floodName, err)
+		}
 	}
 	if o.pages {
 		if err := b.measureConsole(ctx); err != nil {
 			return fmt.Errorf("%s: %w", consoleName, err)
 		}
 	}
-	text := report{bench: b, works: works, skipped: skipped, began: began, machine: machine}.markdown()
+	r := report{bench: b, works: works, skipped: skipped, began: began, machine: machine}
+	text := r.markdown()
 	if _, err := io.WriteString(out, text); err != nil {
 		return err
+	}
+	plots := filepath.Join(o.dir, "plots")
+	if err := os.MkdirAll(plots, 0o755); err != nil {
+		return err
+	}
+	for name, drawn := range r.plots() {
+		if err := os.WriteFile(filepath.Join(plots, name), []byte(drawn), 0o644); err != nil {
+			return err
+		}
 	}
 	return os.WriteFile(filepath.Join(o.dir, "report.md"), []byte(text), 0o644)
 }

@@ -12,7 +12,7 @@ const clockTicks = 100
 // cpuOf is the CPU time in seconds, user and system, that a process and, if asked, its children, living or ended, have used. It is 0
 // where there is no /proc.
 func cpuOf(pid int, children bool) float64 {
-	// PostgreSQL has a process for each connection, which have to be found anew each time.
+	// PostgreSQL has a process for each connection, nginx one for each core, which have to be found anew each time.
 	all, err := procfs.AllProcs()
 	if err != nil {
 		return 0

@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"maps"
+	"math"
 	"os/exec"
 	"runtime"
 	"slices"
@@ -19,7 +20,7 @@ import (
 type report struct {
 	*bench
 	works   []*workload
-	skipped string // why there is no peer
+	skipped string // why a peer is missing
 	began   time.Time
 	machine string
 }
@@ -35,7 +36,7 @@ func (r report) markdown() string {
 	p("Databases, services, peers and load generator share the machine; ratios within this run are what counts.\n\n")
 	p("hub: gateway, REST, API key. service: query alone. limit: the statements that Hub sends through go-sql-driver in one process, " +
 		"rows appended as JSON, no HTTP. ")
-	p("straightforward: the joins that come to mind first, run like the limit. The peer gets the best single statement with the same " +
+	p("straightforward: the joins that come to mind first, run like the limit. Peers get the best single statement with the same " +
 		"result.\n\n")
 	b.WriteString(r.skipped)
 	p("## Targets\n\n| What | Target | Here | |\n|---|---|---|---|\n")
@@ -47,6 +48,7 @@ func (r report) markdown() string {
 		if w.rows < w.most {
 			p("The sample has %d rows only.\n\n", w.rows)
 		}
+		p("![Throughput and latency over concurrency](plots/%s.svg)\n\n", w.name)
 		p("| c | target | calls/s | p50 ms | p90 ms | p99 ms | errors | server CPU s per 1,000 calls | RSS | hub beside it |\n" +
 			"|---|---|---|---|---|---|---|---|---|---|\n")
 		for _, c := range r.of(w) {
@@ -71,7 +73,7 @@ func (r report) markdown() string {
 			}
 		}
 	}
-	p("%s", r.consoleReport())
+	b.WriteString(r.floodReport() + r.consoleReport())
 	p("\n## Memory and start\n\n| Process | RSS after start | RSS at the end | greatest | exec to ready |\n|---|---|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(r.rssAtStart)) {
 		m, start := memoryOf(r.pids[name]), ""
@@ -81,6 +83,37 @@ func (r report) markdown() string {
 		p("| %s | %.0f MiB | %.0f MiB | %.0f MiB | %s |\n", name, mib(r.rssAtStart[name]), mib(m.resident), mib(m.peak), start)
 	}
 	return b.String()
+}
+
+// plots are drawings, by the names of their files: of each workload the throughput and the median latency over concurrency.
+func (r report) plots() map[string]string {
+	drawn := map[string]string{}
+	for _, w := range r.works {
+		rate, latency := panel{title: w.name + ": calls a second, by calls at once"}, panel{title: w.name + ": p50 in ms"}
+		for _, c := range w.concurrency {
+			rate.at = append(rate.at, fmt.Sprint(c))
+		}
+		latency.at = rate.at
+		for _, c := range r.of(w) {
+			if c.concurrency == w.concurrency[0] {
+				of := func(figure func(cell) float64) line {
+					l := line{name: c.target}
+					for _, at := range w.concurrency {
+						v := math.NaN()
+						if found := r.cell(w.name, c.target, at); found != nil {
+							v = figure(*found)
+						}
+						l.values = append(l.values, v)
+					}
+					return l
+				}
+				rate.lines = append(rate.lines, of(func(c cell) float64 { return c.rate }))
+				latency.lines = append(latency.lines, of(func(c cell) float64 { return ms(c.p50) }))
+			}
+		}
+		drawn[w.name+".svg"] = drawing(rate, latency)
+	}
+	return drawn
 }
 
 // of lists a workload's cells, concurrency by concurrency.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -39,11 +40,19 @@ func request(addr, path string, header http.Header, body []byte) []byte {
 // ReadResponse has to know the method: the answer to a HEAD has no body.
 var postRequest = &http.Request{Method: http.MethodPost}
 
+// statusError is an answer with another status than 200. Its connection stays good.
+type statusError struct {
+	status int
+	body   string // the beginning
+}
+
+func (e statusError) Error() string { return fmt.Sprintf("status %d: %s", e.status, e.body) }
+
 // send sends a request and reads the whole answer, which is good until the next send. Any
-// status but 200 is an error.
+// status but 200 is a statusError.
 func (w *wire) send(request []byte) ([]byte, error) {
 	body, err := w.try(request)
-	if err != nil {
+	if err != nil && !errors.As(err, new(statusError)) {
 		w.close()
 	}
 	return body, err
@@ -73,11 +82,11 @@ func (w *wire) try(request []byte) ([]byte, error) {
 	if err := w.read(res); err != nil {
 		return nil, err
 	}
-	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("status %d: %.300s", res.StatusCode, w.body)
-	}
 	if res.Close {
 		w.close()
+	}
+	if res.StatusCode != http.StatusOK {
+		return nil, statusError{res.StatusCode, string(w.body[:min(len(w.body), 300)])}
 	}
 	return w.body, nil
 }

@@ -94,6 +94,7 @@ fuzz: ## Fuzz the parsers, and what the SQL guard accepts on a server, a minute 
 	go test -run '^$$' -fuzz FuzzCapped -fuzztime 1m ./services/query/sqlguard
 	go test -v -run 'TestCrash$$' -count 1 -crash.for 1m ./services/query/sqlguard
 	go test -v -run 'TestMemory$$' -count 1 -memory.for 1m ./services/query/sqlguard
+	go test -run '^$$' -fuzz FuzzNextRow -fuzztime 1m -fuzzminimizetime 20x ./services/query/mysql/server
 	go test -run '^$$' -fuzz FuzzValidate -fuzztime 1m ./pkg/schema
 	go test -run '^$$' -fuzz FuzzAValue -fuzztime 1m ./services/gateway/v1
 	go test -run '^$$' -fuzz FuzzMake -fuzztime 1m -fuzzminimizetime 20x ./services/client/input

@@ -92,8 +92,8 @@ func (b *bench) measureFlood(ctx context.Context) error {
 	f.rss[1] = b.readersRSS()
 	f.count(flooding, quiet, end.Sub(begin))
 	b.flood = f
-	b.say("%-9s %.0f calls/s answered of %.0f, %.0f refused, %.0f failed, p99 %.1f ms", floodName, f.answered, f.sustainable, f.refused, f.failed,
-		ms(f.admitted.p99))
+	b.say("%-9s %.0f calls/s answered of %.0f, %.0f refused, %.0f failed, p99 %.1f ms", floodName, f.answered, f.sustainable, f.refused,
+		f.failed, ms(f.admitted.p99))
 	b.say("%-9s the quiet key %d of %d, p99 %.1f ms, alone %.1f", floodName, f.quiet.calls-f.quiet.errors, f.quiet.calls, ms(f.quiet.p99),
 		ms(f.base.p99))
 	return nil

@@ -167,7 +167,7 @@ func (s *Server) Connect(ctx context.Context, config *mysqldriver.Config) (drive
 		if err != nil {
 			return nil, err
 		}
-		w = &Wire{Conn: conn}
+		w = &Wire{Conn: conn, plain: readable(config)}
 		return w, nil
 	}
 	c, err := mysqldriver.NewConnector(config)

@@ -14,10 +14,12 @@ import (
 // driver takes it: the driver takes a row as one piece, however large it is.
 type Wire struct {
 	net.Conn
-	Meter Meter           // of the statement that runs; nil when nobody counts
-	Cut   bool            // the meter has ended the reading, and with it the connection
-	Large bool            // the driver has had a buffer that it does not keep, and holds on to the last one
-	last  [endLength]byte // the bytes that came last
+	Meter  Meter           // of the statement that runs; nil when nobody counts
+	Cut    bool            // the meter has ended the reading, and with it the connection
+	Large  bool            // the driver has had a buffer that it does not keep, and holds on to the last one
+	last   [endLength]byte // the bytes that the driver was given last
+	plain  bool            // the bytes are not encrypted, and can be read
+	result *result         // whose rows are kept back; nil while the driver has all
 }
 
 // Meter is told of n bytes that have come; false ends the reading.
@@ -28,16 +30,30 @@ var errCut = errors.New("more was answered than is read")
 // keptBuffer is the largest buffer that the driver uses again.
 const keptBuffer = 256 << 10
 
-// Read implements net.Conn.
+// Read implements net.Conn for the driver.
 func (w *Wire) Read(b []byte) (int, error) {
-	w.Large = w.Large || len(b) > keptBuffer
-	n, err := w.Conn.Read(b)
-	if n >= endLength {
-		copy(w.last[:], b[n-endLength:n])
-	} else if n > 0 {
-		copy(w.last[:], w.last[n:])
-		copy(w.last[endLength-n:], b[:n])
+	if w.result != nil {
+		return w.readResult(b)
 	}
+	w.Large = w.Large || len(b) > keptBuffer
+	n, err := w.receive(b)
+	w.remember(b[:n])
+	return n, err
+}
+
+// remember keeps the last of the bytes that the driver is given.
+func (w *Wire) remember(b []byte) {
+	if n := len(b); n >= endLength {
+		copy(w.last[:], b[n-endLength:])
+	} else {
+		copy(w.last[:], w.last[n:])
+		copy(w.last[endLength-n:], b)
+	}
+}
+
+// receive reads from the network, and tells the meter.
+func (w *Wire) receive(b []byte) (int, error) {
+	n, err := w.Conn.Read(b)
 	if w.Meter != nil && n > 0 && !w.Meter.Arrived(n) {
 		w.Cut = true
 		return n, errCut

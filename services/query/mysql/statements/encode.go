@@ -1,7 +1,6 @@
 package statements
 
 import (
-	"database/sql/driver"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
@@ -12,9 +11,9 @@ import (
 	"unicode/utf8"
 )
 
-// An encoder appends a value, never nil, as JSON (CONTRACT.md 6.5). It is chosen once per
+// An encoder appends a value as JSON (CONTRACT.md 6.5), from the text that the server sends for it. It is chosen once per
 // column.
-type encoder func(to []byte, v driver.Value) []byte
+type encoder func(to, text []byte) []byte
 
 // largeValue is from where on a value is measured before it is encoded: escapes can make
 // six bytes of one.
@@ -28,7 +27,7 @@ const largeTail = 1 << 10
 type columnKind struct {
 	name   string
 	encode encoder
-	size   func(b []byte) int // what a large value takes as JSON; nil where none is large
+	size   func(text []byte) int // what a large value takes as JSON; nil where none is large
 }
 
 // room makes room in to for a large value and what may follow it; false when the value
@@ -53,20 +52,20 @@ func (k columnKind) room(to, value []byte, most int) ([]byte, bool) {
 // the protocol that the driver reads to tell them from other text, so they are answered as
 // text; MySQL's are answered as JSON.
 var columnKinds = map[string]columnKind{
-	"TINYINT": {"tinyint", appendNumber, nil}, "UNSIGNED TINYINT": {"tinyint unsigned", appendNumber, nil},
-	"SMALLINT": {"smallint", appendNumber, nil}, "UNSIGNED SMALLINT": {"smallint unsigned", appendNumber, nil},
-	"MEDIUMINT": {"mediumint", appendNumber, nil}, "UNSIGNED MEDIUMINT": {"mediumint unsigned", appendNumber, nil},
-	"INT": {"int", appendNumber, nil}, "UNSIGNED INT": {"int unsigned", appendNumber, nil},
-	"BIGINT": {"bigint", appendNumber, nil}, "UNSIGNED BIGINT": {"bigint unsigned", appendNumber, nil},
-	"YEAR": {"year", appendNumber, nil}, "FLOAT": {"float", appendNumber, nil}, "DOUBLE": {"double", appendNumber, nil},
+	"TINYINT": {"tinyint", appendInteger, nil}, "UNSIGNED TINYINT": {"tinyint unsigned", appendInteger, nil},
+	"SMALLINT": {"smallint", appendInteger, nil}, "UNSIGNED SMALLINT": {"smallint unsigned", appendInteger, nil},
+	"MEDIUMINT": {"mediumint", appendInteger, nil}, "UNSIGNED MEDIUMINT": {"mediumint unsigned", appendInteger, nil},
+	"INT": {"int", appendInteger, nil}, "UNSIGNED INT": {"int unsigned", appendInteger, nil},
+	"BIGINT": {"bigint", appendInteger, nil}, "UNSIGNED BIGINT": {"bigint unsigned", appendInteger, nil},
+	"YEAR": {"year", appendInteger, nil}, "FLOAT": {"float", appendFloat32, nil}, "DOUBLE": {"double", appendFloat64, nil},
 	"BIT":     {"bit", appendBits, nil},
-	"DECIMAL": {"decimal", appendText, nil}, "DATE": {"date", appendText, nil}, "TIME": {"time", appendText, nil},
+	"DECIMAL": {"decimal", appendQuoted, nil}, "DATE": {"date", appendQuoted, nil}, "TIME": {"time", appendQuoted, nil},
 	"DATETIME": {"datetime", appendDateTime, nil}, "TIMESTAMP": {"timestamp", appendDateTime, nil},
-	"CHAR": {"char", appendText, sizeOfText}, "VARCHAR": {"varchar", appendText, sizeOfText},
-	"ENUM": {"enum", appendText, sizeOfText}, "SET": {"set", appendText, sizeOfText},
-	"TINYTEXT": {"tinytext", appendText, sizeOfText}, "TEXT": {"text", appendText, sizeOfText},
-	"MEDIUMTEXT": {"mediumtext", appendText, sizeOfText}, "LONGTEXT": {"longtext", appendText, sizeOfText},
-	"JSON": {"json", appendJSON, sizeOfJSON}, "NULL": {"null", appendText, sizeOfText},
+	"CHAR": {"char", appendQuoted, sizeOfText}, "VARCHAR": {"varchar", appendQuoted, sizeOfText},
+	"ENUM": {"enum", appendQuoted, sizeOfText}, "SET": {"set", appendQuoted, sizeOfText},
+	"TINYTEXT": {"tinytext", appendQuoted, sizeOfText}, "TEXT": {"text", appendQuoted, sizeOfText},
+	"MEDIUMTEXT": {"mediumtext", appendQuoted, sizeOfText}, "LONGTEXT": {"longtext", appendQuoted, sizeOfText},
+	"JSON": {"json", appendJSON, sizeOfJSON}, "NULL": {"null", appendQuoted, sizeOfText},
 }
 
 // kindOf is the kind of a column by the driver's name of its type. What is unknown is bytes, answered as base64.
@@ -81,26 +80,45 @@ func kindOf(databaseType string) columnKind {
 // maxExact is the greatest integer that a JSON reader with 64-bit floats keeps exact.
 const maxExact = 1 << 53
 
-// appendNumber appends an integer, as a string beyond ±2^53, or a float.
-func appendNumber(to []byte, v driver.Value) []byte {
-	switch n := v.(type) {
-	case int64:
+// fewDigits is how many bytes an integer may have to be within maxExact in any case, its sign included.
+const fewDigits = 15
+
+// appendInteger appends an integer, as a string beyond ±2^53: RFC 8259 warns that readers lose digits there. Most stand in JSON as the
+// server writes them; a column with ZEROFILL begins with zeros, which JSON does not.
+func appendInteger(to, text []byte) []byte {
+	if isShort(text) {
+		return append(to, text...)
+	}
+	if n, err := strconv.ParseInt(string(text), 10, 64); err == nil {
 		if n > maxExact || n < -maxExact {
 			return append(strconv.AppendInt(append(to, '"'), n, 10), '"')
 		}
 		return strconv.AppendInt(to, n, 10)
-	case uint64:
-		return appendUint(to, n)
-	case float32:
-		return appendFloat(to, float64(n), 32)
-	case float64:
-		return appendFloat(to, n, 64)
 	}
-	return appendText(to, v)
+	if n, err := strconv.ParseUint(string(text), 10, 64); err == nil {
+		return appendUint(to, n)
+	}
+	return appendQuoted(to, text) // no server sends one
 }
 
-// appendUint appends an unsigned integer, as a string beyond 2^53: RFC 8259 warns that readers lose digits
-// there.
+// isShort reports whether a text is an integer of few digits, written as JSON does.
+func isShort(text []byte) bool {
+	digits := text
+	if len(digits) > 0 && digits[0] == '-' {
+		digits = digits[1:]
+	}
+	if len(digits) == 0 || len(text) > fewDigits || digits[0] == '0' && len(text) > 1 {
+		return false
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// appendUint appends an unsigned integer, as a string beyond 2^53.
 func appendUint(to []byte, n uint64) []byte {
 	if n > maxExact {
 		return append(strconv.AppendUint(append(to, '"'), n, 10), '"')
@@ -108,9 +126,17 @@ func appendUint(to []byte, n uint64) []byte {
 	return strconv.AppendUint(to, n, 10)
 }
 
+// appendFloat32 appends a FLOAT, and appendFloat64 a DOUBLE.
+func appendFloat32(to, text []byte) []byte { return appendFloat(to, text, 32) }
+func appendFloat64(to, text []byte) []byte { return appendFloat(to, text, 64) }
+
 // appendFloat writes a float as encoding/json does: the shortest text that reads back
 // as the same number.
-func appendFloat(to []byte, f float64, bits int) []byte {
+func appendFloat(to, text []byte, bits int) []byte {
+	f, err := strconv.ParseFloat(string(text), bits)
+	if err != nil {
+		return appendQuoted(to, text) // no server sends one
+	}
 	if math.IsNaN(f) || math.IsInf(f, 0) { // no server sends one
 		return append(to, "null"...)
 	}
@@ -122,13 +148,12 @@ func appendFloat(to []byte, f float64, bits int) []byte {
 }
 
 // appendBits appends a BIT as the integer it stands for.
-func appendBits(to []byte, v driver.Value) []byte {
-	b, ok := v.([]byte)
-	if !ok || len(b) > 8 {
-		return appendBase64(to, v)
+func appendBits(to, bits []byte) []byte {
+	if len(bits) > 8 {
+		return appendBase64(to, bits)
 	}
 	var n uint64
-	for _, c := range b {
+	for _, c := range bits {
 		n = n<<8 | uint64(c)
 	}
 	return appendUint(to, n)
@@ -137,11 +162,10 @@ func appendBits(to []byte, v driver.Value) []byte {
 // appendDateTime appends "2026-01-31 09:00:00.250000" as "2026-01-31T09:00:00.250000".
 // A fraction of nothing but zeros is left out: it says how wide the column is, not what
 // the value is.
-func appendDateTime(to []byte, v driver.Value) []byte {
+func appendDateTime(to, b []byte) []byte {
 	const seconds = len("2026-01-31 09:00:00")
-	b, ok := v.([]byte)
-	if !ok || len(b) < seconds || b[len("2026-01-31")] != ' ' {
-		return appendText(to, v)
+	if len(b) < seconds || b[len("2026-01-31")] != ' ' {
+		return appendQuoted(to, b)
 	}
 	to = append(append(append(append(to, '"'), b[:10]...), 'T'), b[11:seconds]...)
 	if fraction := b[seconds:]; strings.Trim(string(fraction), ".0") != "" {
@@ -152,11 +176,11 @@ func appendDateTime(to []byte, v driver.Value) []byte {
 
 // appendJSON appends the text of a JSON column as it is. The server checked it when it
 // was stored; text that is none after all is answered as text.
-func appendJSON(to []byte, v driver.Value) []byte {
-	if b, ok := v.([]byte); ok && json.Valid(b) {
-		return append(to, b...)
+func appendJSON(to, text []byte) []byte {
+	if json.Valid(text) {
+		return append(to, text...)
 	}
-	return appendText(to, v)
+	return appendQuoted(to, text)
 }
 
 // sizeOfJSON is the length of what appendJSON appends.
@@ -168,28 +192,13 @@ func sizeOfJSON(b []byte) int {
 }
 
 // appendBase64 appends bytes as "base64:…".
-func appendBase64(to []byte, v driver.Value) []byte {
-	b, ok := v.([]byte)
-	if !ok {
-		return appendText(to, v)
-	}
+func appendBase64(to, b []byte) []byte {
 	to = append(to, `"base64:`...)
 	return append(base64.StdEncoding.AppendEncode(to, b), '"')
 }
 
 // sizeOfBase64 is the length of what appendBase64 appends.
 func sizeOfBase64(b []byte) int { return len(`"base64:"`) + base64.StdEncoding.EncodedLen(len(b)) }
-
-// appendText appends text. What is not valid UTF-8 is replaced, never dropped.
-func appendText(to []byte, v driver.Value) []byte {
-	switch v := v.(type) {
-	case []byte:
-		return appendQuoted(to, v)
-	case int64, uint64, float32, float64:
-		return appendNumber(to, v)
-	}
-	return append(to, "null"...) // the driver yields nothing else
-}
 
 // hex are the digits of an escape such as \u001f.
 const hex = "0123456789abcdef"
@@ -212,7 +221,7 @@ func plain(b []byte) int {
 	return n
 }
 
-// appendQuoted appends b as a JSON string: it escapes what JSON requires and no more.
+// appendQuoted appends b as a JSON string: it escapes what JSON requires and no more. What is not valid UTF-8 is replaced, never dropped.
 // done is up to where b has been copied: what needs no escape is copied in runs.
 func appendQuoted(to, b []byte) []byte {
 	to = append(to, '"')

@@ -380,39 +380,37 @@ func (r *Reader) read(ctx context.Context, s *session, st query.Statement, to qu
 			return false, err
 		}
 	}
-	rows, err := s.Conn.(driver.QueryerContext).QueryContext(ctx, st.Text, nil)
+	rows, err := s.query(ctx, st.Text)
 	if err != nil {
 		return false, err
 	}
-	names, types := rows.Columns(), rows.(driver.RowsColumnTypeDatabaseTypeName)
-	columns, kinds := make([]query.ResultColumn, len(names)), make([]columnKind, len(names))
-	for i, name := range names {
-		kinds[i] = kindOf(types.ColumnTypeDatabaseTypeName(i))
-		columns[i] = query.ResultColumn{Name: name, Type: kinds[i].name}
+	kinds := make([]columnKind, len(rows.columns))
+	for i := range rows.columns {
+		kinds[i] = kindOf(rows.columns[i].Type)
+		rows.columns[i].Type = kinds[i].name
 	}
-	to.Columns(columns)
+	to.Columns(rows.columns)
 
-	values := make([]driver.Value, len(names))
 	// The writer decides how much may still be written; a row that does not fit is left out as a whole.
 	encode := func(to []byte, most int) ([]byte, bool) {
 		to = append(to, '[')
-		for i, v := range values {
+		for i, text := range rows.texts {
 			if i > 0 {
 				to = append(to, ',')
 			}
-			if v == nil {
+			if text == nil {
 				to = append(to, "null"...)
 				continue
 			}
 			// A large value is measured before it is escaped: growing a buffer of megabytes step by step would copy it
 			// again and again.
-			if b, isBytes := v.([]byte); isBytes && len(b) > largeValue {
+			if len(text) > largeValue {
 				var fits bool
-				if to, fits = kinds[i].room(to, b, most-len(to)); !fits {
+				if to, fits = kinds[i].room(to, text, most-len(to)); !fits {
 					return to, false
 				}
 			}
-			to = kinds[i].encode(to, v)
+			to = kinds[i].encode(to, text)
 			if len(to) >= most {
 				return to, false
 			}
@@ -420,8 +418,8 @@ func (r *Reader) read(ctx context.Context, s *session, st query.Statement, to qu
 		return append(to, ']'), len(to) < most
 	}
 	for n := 1; ; n++ {
-		if err := rows.Next(values); errors.Is(err, io.EOF) {
-			return true, rows.Close()
+		if err := rows.next(); errors.Is(err, io.EOF) {
+			return true, rows.driver.Close()
 		} else if err != nil {
 			return false, err
 		}
@@ -429,8 +427,8 @@ func (r *Reader) read(ctx context.Context, s *session, st query.Statement, to qu
 			continue
 		}
 		// The statement's LIMIT ends here: what follows can only be its end.
-		if n == st.Most && errors.Is(rows.Next(values), io.EOF) {
-			return true, rows.Close()
+		if n == st.Most && errors.Is(rows.next(), io.EOF) {
+			return true, rows.driver.Close()
 		}
 		return false, nil // Close would read on to the end
 	}

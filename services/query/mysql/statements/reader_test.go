@@ -52,6 +52,8 @@ type fixture struct {
 	source   *server.Server
 	reader   *Reader
 	user     string
+	// driver reads rows through the driver, as where there is TLS.
+	driver *Reader
 }
 
 // newFixture is on the server that HUB_TEST_SOURCE names.
@@ -80,6 +82,8 @@ func newFixtureOn(t testing.TB, on *localserver.SourceServer, o ReaderOptions) *
 	t.Cleanup(func() { f.source.Close() })
 	f.reader = NewReader(f.source, o)
 	t.Cleanup(func() { f.reader.Close() })
+	f.driver = NewReader(openSource(t, readerDSN+"?readTimeout=1h", server.Options{}), o)
+	t.Cleanup(func() { f.driver.Close() })
 	return f
 }
 

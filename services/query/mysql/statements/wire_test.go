@@ -46,20 +46,23 @@ func TestReadingEndsOnTheWire(t *testing.T) {
 	}
 }
 
-// TestLargeRowCostsItsConnection: what it took is not kept in the pool.
-func TestLargeRowCostsItsConnection(t *testing.T) {
-	f := newFixture(t, ReaderOptions{Sessions: 1})
+// TestLargeRowIsNotKept: what a large row took is not kept in the pool, where the driver took it with its connection.
+func TestLargeRowIsNotKept(t *testing.T) {
+	f := newFixture(t, ReaderOptions{Sessions: 2})
 	f.exec(t, "CREATE TABLE l (c LONGTEXT)", "INSERT INTO l VALUES (REPEAT('x', 1 << 20))")
-	id := func() string { return f.value(t, "SELECT CONNECTION_ID()") }
-	first := id()
-	f.value(t, "SELECT LEFT(c, 200000) FROM l")
-	f.value(t, "SELECT seq, seq, seq, seq FROM seq_1_to_20000")
-	if got := id(); got != first {
-		t.Errorf("connection %s after small rows, was %s", got, first)
-	}
-	f.value(t, "SELECT LEFT(c, 1000000) FROM l")
-	if id() == first {
-		t.Error("the connection was kept")
+	for name, reader := range map[string]*Reader{"wire": f.reader, "driver": f.driver} {
+		f.reader = reader
+		id := func() string { return f.value(t, "SELECT CONNECTION_ID()") }
+		first := id()
+		f.value(t, "SELECT LEFT(c, 200000) FROM l")
+		f.value(t, "SELECT seq, seq, seq, seq FROM seq_1_to_20000")
+		if got := id(); got != first {
+			t.Errorf("%s: connection %s after small rows, was %s", name, got, first)
+		}
+		f.value(t, "SELECT LEFT(c, 1000000) FROM l")
+		if kept := id() == first; kept != (name == "wire") {
+			t.Errorf("%s: kept is %t", name, kept)
+		}
 	}
 }
 

@@ -23,7 +23,7 @@ ALONE     := -exec "env GOWORK=off"
 export RAPID_CHECKS ?= 40
 
 .DEFAULT_GOAL := help
-.PHONY: help up down reset status logs doctor servers browser test retest test-all check bench fuzz tidy catalog image sbom release consul
+.PHONY: help up down reset status logs doctor servers browser test retest test-all check bench bench-compare fuzz tidy catalog image sbom release consul
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -88,6 +88,18 @@ bench: servers ## Run the benchmarks: Hub beside the in-process limit and, with 
 	go run ./scripts/bench --mysql=$(if $(filter mysql,$(SOURCE)),true,false)
 	go test -run '^$$' -bench AuditLog -benchtime 1x -timeout 30m ./services/admin/postgres -args -audit.report=audit.md
 	go test -run '^$$' -bench Webhooks -benchtime 1x ./services/payments
+
+# What each call passes, in the packages that it passes.
+HOT := Validate|Present|Accept|Fingerprint|Endpoint|Small|Call$$|Text|Take|Parse|Read/hub
+HOT_PACKAGES := ./pkg/schema ./pkg/caller ./pkg/write ./pkg/telemetry ./pkg/remote/direct ./pkg/admission ./services/gateway/mcp \
+	./services/gateway/catalog ./services/query/sqlguard ./services/query/mysql/statements
+BENCHSTAT := golang.org/x/perf/cmd/benchstat@v0.0.0-20260908200009-22c9c6c9d4da
+
+bench-compare: servers ## Hold times and allocations of the hot paths against scripts/bench/baseline.txt; times of another machine tell nothing (KEEP=1 writes it anew)
+	@mkdir -p .hub/bench
+	go test -run '^$$' -bench '$(HOT)' -benchmem -benchtime 100ms -count 6 $(HOT_PACKAGES) | tee .hub/bench/now.txt
+	@if [ -n "$(KEEP)" ]; then cp .hub/bench/now.txt scripts/bench/baseline.txt; else \
+		GOWORK=off go run $(BENCHSTAT) scripts/bench/baseline.txt .hub/bench/now.txt; fi
 
 fuzz: ## Fuzz the parsers, and what the SQL guard accepts on a server, a minute each
 	go test -run '^$$' -fuzz FuzzParse -fuzztime 1m ./services/query/sqlguard

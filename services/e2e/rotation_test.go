@@ -90,7 +90,7 @@ func part(text, before, after string) string {
 
 var shownTarget = regexp.MustCompile(`type="hidden" name="target" value="([^"]+)"`)
 
-// breath is how long who reads waits before the next call: the load is there all the time, and leaves the machine to the others.
+// breath is how long each waits before what it does next: the load is there all the time, and leaves the machine to the others.
 const breath = 100 * time.Millisecond
 
 // run works until ctx ends, and finishes what it has begun.
@@ -188,6 +188,7 @@ func (l *load) run(ctx context.Context, session credential, segment string, to c
 				l.counts()["decide"] > before {
 				l.approved = append(l.approved, subject)
 			}
+			time.Sleep(breath)
 		}
 	})
 	wg.Go(func() { // an app's orders
@@ -197,6 +198,7 @@ func (l *load) run(ctx context.Context, session credential, segment string, to c
 			if code := part(made, `"code":"`, `"`); code != "" {
 				l.ask(whole, "order read", http.StatusOK, "GET", "/v1/pay/orders/"+code, "", app(""))
 			}
+			time.Sleep(breath)
 		}
 	})
 	wg.Wait()

@@ -150,21 +150,19 @@ func (w *Wire) packet() (size int, err error) {
 	}
 }
 
-// fill reads until need bytes have come from buf[from] on, and not much more. The meter hears of them before anything is made of them.
+// fill reads until need bytes have come from buf[from] on, and not much more. The meter hears of them before anything is made of them, and
+// the buffer grows with what has come, not with what the server says is to come.
 func (w *Wire) fill(need int) error {
 	r := w.result
-	if r.to-r.from >= need {
-		return nil
-	}
-	if r.from+need > len(r.buf) {
-		buf := r.buf
-		if need > len(buf) {
-			buf = make([]byte, max(need, min(2*len(buf), 2*mostPacket))+rowBuffer)
-		}
-		r.to = copy(buf, r.buf[r.from:r.to])
-		r.buf, r.from = buf, 0
-	}
 	for r.to-r.from < need {
+		if r.from > 0 && r.from+need > len(r.buf) {
+			r.from, r.to = 0, copy(r.buf, r.buf[r.from:r.to])
+		}
+		if r.to == len(r.buf) {
+			larger := make([]byte, min(need+rowBuffer, 2*len(r.buf)))
+			copy(larger, r.buf)
+			r.buf = larger
+		}
 		n, err := w.receive(r.buf[r.to:min(len(r.buf), max(r.from+need, r.to+rowBuffer))])
 		if r.to += n; err != nil {
 			return err

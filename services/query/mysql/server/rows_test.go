@@ -131,5 +131,8 @@ func FuzzNextRow(f *testing.F) {
 		if length > len(all) {
 			t.Fatalf("%d bytes of rows in %d", length, len(all))
 		}
+		if w.result != nil && len(w.result.buf) > rowBuffer+2*len(all) {
+			t.Fatalf("a buffer of %d bytes for %d", len(w.result.buf), len(all))
+		}
 	})
 }

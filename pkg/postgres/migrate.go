@@ -95,15 +95,16 @@ func migrate(ctx context.Context, ownerURL, schema, versions string, migrations 
 const (
 	// migrationWait is how long a migration waits for another one of the same schema.
 	migrationWait = 5 * time.Minute
-	// lockTimeout is how long a statement of a migration waits for a table: who comes after it waits as long.
-	lockTimeout = 2 * time.Second
-	// lockAttempts is how often a migration tries to get a table that others use, and pause what lies between.
-	lockAttempts = 15
+	// lockTimeout is how long a statement of a migration waits for a table: who comes after it waits as long. It is less than PostgreSQL's
+	// deadlock_timeout, a second: where a migration and a call wait for one another, the migration gives way before the call is ended.
+	lockTimeout = 500 * time.Millisecond
+	// lockAttempts is how often a migration tries to get a table that others use, and lockPause what lies between.
+	lockAttempts = 24
 	lockPause    = 2 * time.Second
 )
 
 // WithMigrationLock makes the schema where it is not there, and runs do while no other migration of it runs. What do makes of the
-// owner's configuration waits two seconds for a lock; it is run again, for a minute, when that was too short. Others are kept away
+// owner's configuration waits half a second for a lock; it is run again, for a minute, when that was too short. Others are kept away
 // by a lock on a table that is the owner's: an advisory lock could be had by any role that may log in.
 func WithMigrationLock(ctx context.Context, ownerURL, schema string, do func(context.Context, *pgx.ConnConfig) error) error {
 	config, err := pgx.ParseConfig(ownerURL)

@@ -144,6 +144,45 @@ func TestMigrateMayRunTwiceAndTogether(t *testing.T) {
 	}
 }
 
+// TestAMigrationGivesWay: a call that waits for a table that a migration has, and has one that the migration waits for, is not ended.
+func TestAMigrationGivesWay(t *testing.T) {
+	t.Parallel()
+	store := hubtest.WriteStore(t)
+	files := fstest.MapFS{"00001_one.sql": {Data: []byte("-- +goose Up\nCREATE TABLE things.one (a int);\nCREATE TABLE things.two (a int);")}}
+	migrate := func() error { return postgres.Migrate(t.Context(), store.OwnerURL, "things", files) }
+	if err := migrate(); err != nil {
+		t.Fatal(err)
+	}
+	pool := open(t, postgres.Config{URL: store.OwnerURL})
+	tx, err := pool.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback(context.WithoutCancel(t.Context()))
+	if _, err := tx.Exec(t.Context(), "INSERT INTO things.one VALUES (1)"); err != nil {
+		t.Fatal(err)
+	}
+	files["00002_two.sql"] = &fstest.MapFile{Data: []byte(
+		"-- +goose Up\nALTER TABLE things.two ADD COLUMN b int;\nALTER TABLE things.one ADD COLUMN b int;")}
+	migrated := make(chan error, 1)
+	go func() { migrated <- migrate() }()
+	hubtest.Eventually(t, "the migration waits for the call", func() bool {
+		var waits bool
+		err := pool.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted AND relation = 'things.one'::regclass)").
+			Scan(&waits)
+		return err == nil && waits
+	})
+	if _, err := tx.Exec(t.Context(), "INSERT INTO things.two VALUES (1)"); err != nil {
+		t.Errorf("the call was ended: %v", err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-migrated; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestURLsAreNotQuoted(t *testing.T) {
 	t.Parallel()
 	const url = "postgres://hub:pa%ss word@:::5432/hub"

@@ -1,4 +1,6 @@
 -- +goose Up
+-- All at once: calls that use both would else wait for one while this waits for the other.
+LOCK TABLE authoring.drafts, authoring.draft_targets IN ACCESS EXCLUSIVE MODE;
 -- Who has had, or is about to have, which mail: asked by text, by address and by partner when another one is saved and reviewed. The
 -- hashes are those of pkg repeat: of a target's texts and values, and of its address; NULL for what earlier releases have stored.
 ALTER TABLE authoring.draft_targets ADD COLUMN text_hash bigint, ADD COLUMN address_hash bigint;

@@ -23,10 +23,10 @@ func isDuplicateObject(err error) bool {
 	return errors.As(err, &pg) && slices.Contains([]string{"23505", "42P06", "42P07", "42710"}, pg.Code)
 }
 
-// isLockTimeout tells whether err says that a lock was not had in time.
+// isLockTimeout tells whether err says that a lock was not had in time, or never could be (a deadlock).
 func isLockTimeout(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "55P03"
+	return errors.As(err, &pg) && (pg.Code == "55P03" || pg.Code == "40P01")
 }
 
 // Explain is Fault for a service's own store: where the trouble is the set-up, the error names

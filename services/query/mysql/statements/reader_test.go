@@ -300,7 +300,7 @@ var endless = map[string]string{
 	"benchmark":     "SELECT BENCHMARK(2000000000000, SHA2('x', 256))",
 	"cross join":    "SELECT COUNT(*) FROM seq_1_to_1000000 a, seq_1_to_1000000 b WHERE a.seq * b.seq = 3",
 	"many rows":     "SELECT a.seq, b.seq FROM seq_1_to_1000000 a, seq_1_to_1000000 b LIMIT 1000000000000",
-	"recursive CTE": "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n",
+	"recursive CTE": "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE SLEEP(0.001) = 0) SELECT COUNT(*) FROM n",
 	"explain":       "EXPLAIN SELECT * FROM (SELECT SLEEP(1000)) x",
 }
 

@@ -58,7 +58,7 @@ func FindOperation(site func() *Site, find func(ctx context.Context, u User, tex
 				return FindResponse{Hits: []Hit{}}, nil
 			}
 			l := i18n.Match(in.Language, "")
-			found, err := find(i18n.With(ctx, site().editions[l.Code()]().catalogue), u, in.Text)
+			found, err := find(i18n.With(ctx, site().editions[l.Code()].catalogue), u, in.Text)
 			if found.Hits == nil {
 				found.Hits = []Hit{}
 			}

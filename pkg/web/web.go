@@ -18,7 +18,6 @@ import (
 	"path"
 	"runtime/debug"
 	"strings"
-	"sync"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
@@ -59,7 +58,7 @@ type Options struct {
 type Site struct {
 	o        Options
 	assets   *assets
-	editions map[string]func() *edition // by the language's code
+	editions map[string]*edition // by the language's code
 }
 
 // edition is the pages of a site in one language.
@@ -70,27 +69,17 @@ type edition struct {
 	confirmation *template.Template
 }
 
-// New parses every page: one that is broken stops the start. Those of a language that nobody has asked for yet are not parsed, since they
-// take a few MiB and a few hundredths of a second; one that is broken there panics, and tests open each page in each language.
+// New parses every page in every language: one that is broken stops the start.
 func New(o Options) (*Site, error) {
-	s := &Site{o: o, editions: map[string]func() *edition{}}
+	s := &Site{o: o, editions: map[string]*edition{}}
 	var err error
 	if s.assets, err = loadAssets(path.Join(o.Service, o.Folder), o.Files); err != nil {
 		return nil, err
 	}
-	first, err := s.edition(i18n.Languages[0])
-	if err != nil {
-		return nil, fmt.Errorf("web: %w", err)
-	}
-	s.editions[i18n.Languages[0].Code()] = func() *edition { return first }
-	for _, l := range i18n.Languages[1:] {
-		s.editions[l.Code()] = sync.OnceValue(func() *edition {
-			e, err := s.edition(l)
-			if err != nil {
-				panic(fmt.Sprintf("web: the pages in %s: %v", l.Code(), err))
-			}
-			return e
-		})
+	for _, l := range i18n.Languages {
+		if s.editions[l.Code()], err = s.edition(l); err != nil {
+			return nil, fmt.Errorf("web: %w", err)
+		}
 	}
 	return s, nil
 }
@@ -223,7 +212,7 @@ func (s *Site) Speak(r *http.Request) *http.Request {
 	if !s.o.English && !i18n.Speaks(r.Context()) {
 		code = i18n.Match(ReadCookie(r, LanguageCookie), r.Header.Get("Accept-Language")).Code()
 	}
-	return r.WithContext(i18n.With(r.Context(), s.editions[code]().catalogue))
+	return r.WithContext(i18n.With(r.Context(), s.editions[code].catalogue))
 }
 
 func (s *Site) page(access Access, limit int64, h Handler) http.Handler {
@@ -301,12 +290,12 @@ func (s *Site) execute(w http.ResponseWriter, r *http.Request, t *template.Templ
 }
 
 // edited is the edition in the language of a request.
-func (s *Site) edited(ctx context.Context) *edition { return s.editions[i18n.From(ctx).Code()]() }
+func (s *Site) edited(ctx context.Context) *edition { return s.editions[i18n.From(ctx).Code()] }
 
 // RenderStatic makes a page that is the same for everybody who asks for this path, with tabs of its own, in English. It has neither a user
 // nor a flash; where several paths lead to it, they share it.
 func (s *Site) RenderStatic(name, path string, tabs []Tab, p Page) (*Static, error) {
-	t, ok := s.editions[i18n.Languages[0].Code()]().pages[name]
+	t, ok := s.editions[i18n.Languages[0].Code()].pages[name]
 	if !ok {
 		return nil, fmt.Errorf("web: there is no page %q", name)
 	}

@@ -125,24 +125,28 @@ type floodCaller struct {
 	problem         error
 }
 
-// run calls at fixed times, whatever the answers say, and counts what begins within the window. What it could not ask for in time, since
-// an earlier call had no answer yet, is left out.
+// run calls at fixed times, whatever the answers say, and counts what begins and ends within the window. What it could not ask for in
+// time, since an earlier call had no answer yet, is left out.
 func (c *floodCaller) run(ctx context.Context, begin, end, next time.Time, pause time.Duration) {
 	defer c.close()
-	for ; next.Before(end) && ctx.Err() == nil; next = next.Add(pause) {
+	for ; ; next = next.Add(pause) {
 		if behind := time.Since(next); behind > pause {
 			next = next.Add(behind.Truncate(pause))
+		}
+		if !next.Before(end) || ctx.Err() != nil {
+			return
 		}
 		time.Sleep(time.Until(next))
 		start := time.Now()
 		_, err := c.send(c.request)
-		if start.Before(begin) {
+		took := time.Since(start)
+		if start.Before(begin) || start.Add(took).After(end) {
 			continue
 		}
 		var status statusError
 		switch {
 		case err == nil:
-			c.took = append(c.took, time.Since(start))
+			c.took = append(c.took, took)
 		case errors.As(err, &status) && status.status == http.StatusTooManyRequests:
 			c.refused++
 		default:

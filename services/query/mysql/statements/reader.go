@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -370,68 +369,6 @@ func endingOf(whole bool, err error) ending {
 		return unsent
 	}
 	return unknown
-}
-
-// read hands the rows on, and tells whether it has read them all.
-// It encodes each row as it comes. What is kept of the answer, and how much, is the writer's to decide.
-func (r *Reader) read(ctx context.Context, s *session, st query.Statement, to query.RowWriter) (whole bool, err error) {
-	if st.Explain { // the session's own limit would be in the plan
-		if err := s.exec(ctx, rowLimit(noRowLimit)); err != nil {
-			return false, err
-		}
-	}
-	rows, err := s.query(ctx, st.Text)
-	if err != nil {
-		return false, err
-	}
-	kinds := make([]columnKind, len(rows.columns))
-	for i := range rows.columns {
-		kinds[i] = kindOf(rows.columns[i].Type)
-		rows.columns[i].Type = kinds[i].name
-	}
-	to.Columns(rows.columns)
-
-	// The writer decides how much may still be written; a row that does not fit is left out as a whole.
-	encode := func(to []byte, most int) ([]byte, bool) {
-		to = append(to, '[')
-		for i, text := range rows.texts {
-			if i > 0 {
-				to = append(to, ',')
-			}
-			if text == nil {
-				to = append(to, "null"...)
-				continue
-			}
-			// A large value is measured before it is escaped: growing a buffer of megabytes step by step would copy it
-			// again and again.
-			if len(text) > largeValue {
-				var fits bool
-				if to, fits = kinds[i].room(to, text, most-len(to)); !fits {
-					return to, false
-				}
-			}
-			to = kinds[i].encode(to, text)
-			if len(to) >= most {
-				return to, false
-			}
-		}
-		return append(to, ']'), len(to) < most
-	}
-	for n := 1; ; n++ {
-		if err := rows.next(); errors.Is(err, io.EOF) {
-			return true, rows.driver.Close()
-		} else if err != nil {
-			return false, err
-		}
-		if to.Row(encode) {
-			continue
-		}
-		// The statement's LIMIT ends here: what follows can only be its end.
-		if n == st.Most && errors.Is(rows.next(), io.EOF) {
-			return true, rows.driver.Close()
-		}
-		return false, nil // Close would read on to the end
-	}
 }
 
 // judge turns what ended a statement into what its caller is told.

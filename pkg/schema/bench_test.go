@@ -32,6 +32,21 @@ func segmentSchema() *schema.Schema {
 		), schema.Items(1, 50_000))))
 }
 
+// mostMembers is a body of as many values as one may hold, all of them short members of large objects: what costs the most for its length.
+func mostMembers() []byte {
+	var b bytes.Buffer
+	b.WriteString(`{"name":"win back","kind":"partner","targets":[`)
+	for i := range 150 {
+		fmt.Fprintf(&b, `{"externalId":"%d","snapshot":{`, i)
+		for j := range schema.MaxMembers - 1 {
+			fmt.Fprintf(&b, `"%d":1,`, j)
+		}
+		b.WriteString(`"last":1}},`)
+	}
+	b.WriteString(`{"externalId":"last"}]}`)
+	return b.Bytes()
+}
+
 // segmentBody is a create_segment of 50,000 targets, about 12 MB.
 func segmentBody() []byte {
 	var b bytes.Buffer
@@ -57,9 +72,9 @@ func segmentBody() []byte {
 }
 
 func BenchmarkValidate(b *testing.B) {
-	body := segmentBody()
 	segment := schema.Bind[segmentIn](segmentSchema())
 	segment.Bound(large)
+	body := segmentBody()
 	b.Run("validate", func(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		b.ReportAllocs()
@@ -74,6 +89,16 @@ func BenchmarkValidate(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			if in, f := segment.Decode(b.Context(), body); f != nil || len(in.Targets) != 50_000 {
+				b.Fatal(f)
+			}
+		}
+	})
+	most := mostMembers()
+	b.Run("most members", func(b *testing.B) {
+		b.SetBytes(int64(len(most)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, f := segment.Decode(b.Context(), most); f != nil {
 				b.Fatal(f)
 			}
 		}

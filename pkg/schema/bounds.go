@@ -50,6 +50,7 @@ type budget struct {
 	ctx        context.Context
 	dec        *jsontext.Decoder
 	left, most int
+	names      *names // nil where a name that is there twice does not matter, or the decoder looks for it
 }
 
 // boundExceeded is the error of a bound.
@@ -71,14 +72,13 @@ func (m *budget) count() error {
 
 // open reads the beginning of a list or an object.
 func (m *budget) open() error {
-	if _, err := m.dec.ReadToken(); err != nil {
+	token, err := m.dec.ReadToken()
+	if err != nil {
 		return err
 	}
-	return m.opened()
-}
-
-// opened counts and judges the list or object that has just been begun.
-func (m *budget) opened() error {
+	if token.Kind() == '{' {
+		m.names.begin()
+	}
 	if err := m.count(); err != nil {
 		return err
 	}
@@ -88,8 +88,11 @@ func (m *budget) opened() error {
 	return nil
 }
 
-// named judges the object of which a name has just been read.
-func (m *budget) named() error {
+// named judges the object of which a name has just been read, in its quotes.
+func (m *budget) named(quoted []byte) error {
+	if err := m.names.add(quoted); err != nil {
+		return err
+	}
 	if _, n := m.dec.StackIndex(m.dec.StackDepth()); n > 2*MaxMembers {
 		return boundExceeded{Violation{string(m.dec.StackPointer().Parent()), "maxProperties", "must have at most " + strconv.Itoa(MaxMembers) +
 			" members"}}
@@ -105,20 +108,31 @@ func (m *budget) scalar() (jsontext.Value, error) {
 	return m.dec.ReadValue()
 }
 
+// close reads the end of a list or an object.
+func (m *budget) close() error {
+	token, err := m.dec.ReadToken()
+	if err == nil && token.Kind() == '}' {
+		err = m.names.end()
+	}
+	return err
+}
+
 // skip reads a value and all that is in it.
 func (m *budget) skip() error {
 	for depth := m.dec.StackDepth(); ; {
-		token, err := m.dec.ReadToken()
-		if err != nil {
-			return err
-		}
-		switch kind := token.Kind(); kind {
+		var err error
+		switch m.dec.PeekKind() {
 		case '}', ']':
+			err = m.close()
 		case '{', '[':
-			err = m.opened()
+			err = m.open()
 		default:
+			var raw jsontext.Value
+			if raw, err = m.dec.ReadValue(); err != nil {
+				return err
+			}
 			if container, n := m.dec.StackIndex(m.dec.StackDepth()); container == '{' && n%2 == 1 {
-				err = m.named()
+				err = m.named(raw)
 			} else {
 				err = m.count()
 			}

@@ -30,18 +30,27 @@ func (v *Validator) Validate(ctx context.Context, input []byte) *fault.Error {
 
 // judge is Validate, and says what of a valid input is to be read otherwise than it is written.
 func (v *Validator) judge(ctx context.Context, input []byte) ([]mend, *fault.Error) {
-	p := validation{budget: budget{ctx: ctx, dec: jsontext.NewDecoder(bytes.NewBuffer(input)), left: v.values, most: v.values},
-		nulls: v.nulls, lenient: v.lenient}
+	p, err := v.read(ctx, input, &names{})
+	if errors.Is(err, errTwice) {
+		p, err = v.read(ctx, input, nil)
+	}
+	if err != nil {
+		return nil, unreadable(err, len(input))
+	}
+	return p.mends, p.found.fault()
+}
+
+// read reads an input to its end. Without names the decoder looks for those that are there twice, and says which.
+func (v *Validator) read(ctx context.Context, input []byte, names *names) (*validation, error) {
+	p := &validation{budget: budget{ctx: ctx, dec: jsontext.NewDecoder(bytes.NewBuffer(input), jsontext.AllowDuplicateNames(names != nil)),
+		left: v.values, most: v.values, names: names}, nulls: v.nulls, lenient: v.lenient}
 	err := p.value(v.root)
 	if err == nil {
 		if _, end := p.dec.ReadToken(); !errors.Is(end, io.EOF) {
 			err = &jsontext.SyntacticError{ByteOffset: p.dec.InputOffset(), Err: errTrailing}
 		}
 	}
-	if err != nil {
-		return nil, unreadable(err, len(input))
-	}
-	return p.mends, p.found.fault()
+	return p, err
 }
 
 var errTrailing = errors.New("more text after the value")
@@ -205,7 +214,7 @@ func (p *validation) object(n *node) error {
 	for p.dec.PeekKind() != '}' {
 		raw, err := p.dec.ReadValue()
 		if err == nil {
-			err = p.named()
+			err = p.named(raw)
 		}
 		if err != nil {
 			return err
@@ -239,7 +248,7 @@ func (p *validation) object(n *node) error {
 		}
 		nothing.from = p.dec.InputOffset()
 	}
-	if _, err := p.dec.ReadToken(); err != nil {
+	if err := p.close(); err != nil {
 		return err
 	}
 	for i, name := range n.required {
@@ -310,7 +319,7 @@ func (p *validation) array(n *node) error {
 			return err
 		}
 	}
-	if _, err := p.dec.ReadToken(); err != nil {
+	if err := p.close(); err != nil {
 		return err
 	}
 	if count < n.minItems {

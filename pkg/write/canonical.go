@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -29,6 +27,7 @@ type canonicalizer struct {
 
 // nameAt is a name as text, and where its member stands in the result.
 type nameAt struct {
+	begin    uint64 // what the name begins with, in its order: most are told apart by it
 	name     []byte
 	from, to int
 }
@@ -148,7 +147,7 @@ func (c *canonicalizer) object(to []byte) ([]byte, error) {
 		if to, err = c.next(append(to, ':')); err != nil {
 			return to, err
 		}
-		c.names = append(c.names, nameAt{name, from, len(to)})
+		c.names = append(c.names, nameAt{beginning(name), name, from, len(to)})
 	}
 	if _, err := c.dec.ReadToken(); err != nil {
 		return to, err
@@ -160,7 +159,12 @@ func (c *canonicalizer) object(to []byte) ([]byte, error) {
 
 // sort brings the members of an object into the order of their names; members begin at start. A name may be there once.
 func (c *canonicalizer) sort(members []byte, start int, names []nameAt) error {
-	byName := func(a, b nameAt) int { return compareUTF16(a.name, b.name) }
+	byName := func(a, b nameAt) int {
+		if a.begin != b.begin {
+			return cmp.Compare(a.begin, b.begin)
+		}
+		return compareUTF16(a.name, b.name)
+	}
 	inOrder := slices.IsSortedFunc(names, byName)
 	if !inOrder {
 		slices.SortFunc(names, byName)
@@ -189,21 +193,30 @@ var errTwice = errors.New("an object has a name twice")
 
 // compareUTF16 compares texts of UTF-8 by their UTF-16 code units, as RFC 8785 orders names.
 func compareUTF16(a, b []byte) int {
-	for len(a) > 0 && len(b) > 0 {
-		x, n := utf8.DecodeRune(a)
-		y, m := utf8.DecodeRune(b)
-		if x != y {
-			return int(unit(x)) - int(unit(y))
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return int(rank(a[i])) - int(rank(b[i]))
 		}
-		a, b = a[n:], b[m:]
 	}
 	return len(a) - len(b)
 }
 
-// unit is a code unit of a character that tells it apart from any other: its first, or its second when the first is the same.
-func unit(r rune) uint64 {
-	if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
-		return uint64(high)<<16 | uint64(low)
+// beginning is a number in the order of compareUTF16, of the first eight bytes of a name.
+func beginning(name []byte) (n uint64) {
+	for i := range 8 {
+		if n <<= 8; i < len(name) {
+			n |= uint64(rank(name[i]))
+		}
 	}
-	return uint64(r) << 16
+	return n
+}
+
+// rank is the place of a byte of UTF-8 in the order of UTF-16. It is that of the bytes, but that a character beyond U+FFFF, which begins
+// with 0xf0 to 0xf4, is a pair of surrogates there (0xd800 and more), and so comes before those of U+E000 to U+FFFF, which begin with 0xee
+// and 0xef. A byte inside a character is below all of these.
+func rank(b byte) byte {
+	if b == 0xee || b == 0xef {
+		return b + 0x10
+	}
+	return b
 }

@@ -78,27 +78,36 @@ func (l *Log) load() telemetry.Bulkhead {
 	return telemetry.Bulkhead{Limit: queueSize, Used: int64(max(l.rows, l.bytes*queueSize/queueBytes))}
 }
 
-// Write returns when the row is committed, or E_DB when it could not be: the caller
-// must then keep its answer back. It waits for the store for three seconds, and not at all while that is known to be away.
-func (l *Log) Write(ctx context.Context, e Entry) error {
+// Committed waits for the commit of a row. It returns nil, or E_DB when the row could not be kept: the answer that it records
+// must then be kept back. It is called once.
+type Committed func(context.Context) error
+
+// Begin hands a row to the writer and does not wait: what is left to be done for an answer is done while the row is committed.
+// The store has three seconds for it, and none while it is known to be away.
+func (l *Log) Begin(ctx context.Context, e Entry) Committed {
 	r, err := e.in(ctx).row()
 	if err != nil {
-		return err
+		return func(context.Context) error { return err }
 	}
 	p := &pending{row: r, done: make(chan error, 1)}
 	if err := l.enqueue(p); err != nil {
-		return notKept(err)
+		return func(context.Context) error { return notKept(err) }
 	}
-	select {
-	case err := <-p.done:
-		if err != nil {
-			return notKept(err)
+	return func(ctx context.Context) error {
+		select {
+		case err := <-p.done:
+			if err != nil {
+				return notKept(err)
+			}
+			return nil
+		case <-ctx.Done():
+			return notKept(ctx.Err())
 		}
-		return nil
-	case <-ctx.Done():
-		return notKept(ctx.Err())
 	}
 }
+
+// Write returns when the row is committed, or E_DB when it could not be. It is Begin, and the wait for what that returns.
+func (l *Log) Write(ctx context.Context, e Entry) error { return l.Begin(ctx, e)(ctx) }
 
 // Away is nil, or the E_DB of a Write that would fail at once: work whose answer would be withheld need not begin.
 func (l *Log) Away() error {

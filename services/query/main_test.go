@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/localserver"
@@ -70,8 +71,10 @@ func (x *tools) open(dsn string) {
 // unrecorded is an audit log for tests of something else.
 type unrecorded struct{}
 
-func (unrecorded) Away(context.Context, query.ReadSQLIn) error   { return nil }
-func (unrecorded) Record(context.Context, query.SQLRecord) error { return nil }
+func (unrecorded) Away(context.Context, query.ReadSQLIn) error { return nil }
+func (unrecorded) Record(context.Context, query.SQLRecord) audit.Committed {
+	return func(context.Context) error { return nil }
+}
 
 func (x *tools) use(s *query.Service) {
 	x.byID = map[string]tool.Tool{}

@@ -65,6 +65,9 @@ type RowWriter interface {
 	Columns([]ResultColumn)
 	// Row takes a row; false ends the reading.
 	Row(RowEncoder) (more bool)
+	// Ended comes once, behind the rows of a statement that has ended well: only warnings may follow, and ReadStatement is going to
+	// return nil. What can be done while the session is made ready for the next statement begins here.
+	Ended()
 	// Warned comes behind the rows, perhaps more than once.
 	Warned([]tool.Warning)
 }
@@ -83,8 +86,8 @@ type ResultColumn struct {
 type SQLAudit interface {
 	// Away is nil, or E_DB while a record would not be kept. The call is then recorded as refused, when that can be again.
 	Away(context.Context, ReadSQLIn) error
-	// Record returns when the record is committed, or E_DB.
-	Record(context.Context, SQLRecord) error
+	// Record begins to write the record. The answer waits until it is committed.
+	Record(context.Context, SQLRecord) audit.Committed
 }
 
 // SQLRecord is what the audit log keeps of one call of execute_read_sql.
@@ -223,16 +226,28 @@ func (s *statements) execute(ctx context.Context, in ReadSQLIn) (ReadSQLOut, err
 	}
 	answer.begin(int(min(in.Limit, int64(s.rowLimit))), most, room{of: s.memory, who: key})
 
-	var out ReadSQLOut
-	if record.Err = s.run(ctx, key, in.SQL, answer); record.Err == nil {
-		out = answer.end()
-		record.Columns, record.RowCount, record.Truncated = answer.names(), answer.rows, answer.truncated
+	// The record is on its way when the last row is there.
+	var committed audit.Committed
+	begin := func(err error) {
+		if record.Err = err; err == nil {
+			record.Columns, record.RowCount, record.Truncated = answer.names(), answer.rows, answer.truncated
+		}
+		record.Took = s.now().Sub(record.At)
+		committed = s.audit.Record(ctx, record)
 	}
-	record.Took = s.now().Sub(record.At)
+	answer.ended = func() { begin(answer.refused) }
+	var out ReadSQLOut
+	err := s.run(ctx, key, in.SQL, answer)
+	if committed == nil {
+		begin(err)
+	}
+	if err == nil {
+		out = answer.end()
+	}
 	// A caller who has gone away is in the log as well.
 	keep, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditLimit)
 	defer cancel()
-	if err := s.audit.Record(keep, record); err != nil {
+	if err := committed(keep); err != nil {
 		out.Release()
 		if record.Err != nil {
 			// For the log alone: the code that the caller gets is the audit's.
@@ -286,7 +301,7 @@ func (s *statements) release(a *sqlAnswer) {
 		a.json = nil
 	}
 	a.room.leave()
-	a.columns = nil
+	a.columns, a.ended = nil, nil
 	s.answers.Put(a)
 }
 
@@ -300,7 +315,7 @@ func sqlRefused(rule, message string) error {
 type AuditLog interface {
 	Away() error
 	Queue(audit.Entry)
-	Write(context.Context, audit.Entry) error
+	Begin(context.Context, audit.Entry) audit.Committed
 }
 
 // AuditTo returns the record of statements that an audit log keeps.
@@ -342,15 +357,15 @@ func (a sqlAudit) Away(ctx context.Context, in ReadSQLIn) error {
 }
 
 // Record implements SQLAudit.
-func (a sqlAudit) Record(ctx context.Context, r SQLRecord) error {
+func (a sqlAudit) Record(ctx context.Context, r SQLRecord) audit.Committed {
 	if r.Columns == nil {
 		r.Columns = []string{}
 	}
 	hash, err := hashOf(r.Input)
 	if err != nil {
-		return err
+		return func(context.Context) error { return err }
 	}
-	return a.log.Write(ctx, audit.Entry{
+	return a.log.Begin(ctx, audit.Entry{
 		At: r.At, Caller: caller.From(ctx), Tool: toolExecuteReadSQL, Outcome: audit.Outcome(r.Err), Count: r.RowCount, Took: r.Took,
 		InputHash: hash,
 		Detail:    sqlDetail{SQL: r.Input.SQL, Columns: r.Columns, RowCount: r.RowCount, Truncated: r.Truncated, Refused: audit.ToldOf(r.Err)},

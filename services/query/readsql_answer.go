@@ -25,6 +25,7 @@ type sqlAnswer struct {
 	truncatedHere string // what cut the answer, other than the row limit
 	refused       error  // why there is none
 	warnings      []tool.Warning
+	ended         func()
 	// What came from the server: all of it, and since the end of the last row.
 	arrived, arrivedOfRow int
 }
@@ -41,7 +42,7 @@ const (
 )
 
 func (a *sqlAnswer) begin(limit, bytes int, room room) {
-	*a = sqlAnswer{limit: limit, bytes: bytes, room: room, json: a.json[:0]}
+	*a = sqlAnswer{limit: limit, bytes: bytes, room: room, json: a.json[:0], ended: a.ended}
 }
 
 // Arrived implements RowWriter. The driver takes a row as one piece, so one that cannot
@@ -111,6 +112,9 @@ func (a *sqlAnswer) Row(encode RowEncoder) bool {
 	a.rows++
 	return a.fits()
 }
+
+// Ended implements RowWriter.
+func (a *sqlAnswer) Ended() { a.ended() }
 
 // Warned implements RowWriter.
 func (a *sqlAnswer) Warned(list []tool.Warning) { a.warnings = append(a.warnings, list...) }

@@ -420,8 +420,10 @@ func ruleOf(err error) string {
 // quiet keeps no records.
 type quiet struct{}
 
-func (quiet) Away(context.Context, query.ReadSQLIn) error   { return nil }
-func (quiet) Record(context.Context, query.SQLRecord) error { return nil }
+func (quiet) Away(context.Context, query.ReadSQLIn) error { return nil }
+func (quiet) Record(context.Context, query.SQLRecord) audit.Committed {
+	return func(context.Context) error { return nil }
+}
 
 type auditRow struct {
 	Outcome   string
@@ -625,15 +627,17 @@ func TestNoStatementRunsThatCouldNotBeRecorded(t *testing.T) {
 // away is an audit log whose store is known to be away.
 type away struct{ queued []audit.Entry }
 
-func (*away) Away() error                              { return fault.New(fault.DB, "away") }
-func (a *away) Queue(e audit.Entry)                    { a.queued = append(a.queued, e) }
-func (*away) Write(context.Context, audit.Entry) error { return errors.New("it was tried") }
+func (*away) Away() error           { return fault.New(fault.DB, "away") }
+func (a *away) Queue(e audit.Entry) { a.queued = append(a.queued, e) }
+func (*away) Begin(context.Context, audit.Entry) audit.Committed {
+	return func(context.Context) error { return errors.New("it was tried") }
+}
 
 type broken struct{}
 
 func (broken) Away(context.Context, query.ReadSQLIn) error { return nil }
-func (broken) Record(context.Context, query.SQLRecord) error {
-	return fault.New(fault.DB, "not recorded").Because(errors.New("down"))
+func (broken) Record(context.Context, query.SQLRecord) audit.Committed {
+	return func(context.Context) error { return fault.New(fault.DB, "not recorded").Because(errors.New("down")) }
 }
 
 // TestSessionsStayPristine runs 200 calls of all kinds over two connections and looks,

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"hub.internal/pkg/audit"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/tool"
@@ -23,8 +24,10 @@ import (
 // unrecorded is an audit log for tests of something else.
 type unrecorded struct{}
 
-func (unrecorded) Away(context.Context, query.ReadSQLIn) error   { return nil }
-func (unrecorded) Record(context.Context, query.SQLRecord) error { return nil }
+func (unrecorded) Away(context.Context, query.ReadSQLIn) error { return nil }
+func (unrecorded) Record(context.Context, query.SQLRecord) audit.Committed {
+	return func(context.Context) error { return nil }
+}
 
 // asked is execute_read_sql on a source of the test's own.
 type asked struct {

@@ -175,6 +175,7 @@ var memoryDatabases atomic.Int64
 type nothing struct{ rows int }
 
 func (*nothing) Arrived(int) bool             { return true }
+func (*nothing) Ended()                       {}
 func (*nothing) Warned([]tool.Warning)        {}
 func (*nothing) Columns([]query.ResultColumn) {}
 func (n *nothing) Row(encode query.RowEncoder) bool {

@@ -152,6 +152,7 @@ func (h *house) copied() {
 type answer struct{ rows []string }
 
 func (*answer) Arrived(int) bool               { return true }
+func (*answer) Ended()                         {}
 func (*answer) Warned([]tool.Warning)          {}
 func (a *answer) Columns([]query.ResultColumn) { a.rows = nil }
 func (a *answer) Row(e query.RowEncoder) bool {

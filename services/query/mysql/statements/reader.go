@@ -291,8 +291,12 @@ func (r *Reader) run(ctx context.Context, s *session, st query.Statement, to que
 		// BENCHMARK and GET_LOCK end with a value, not an error, when time is up.
 		err = errDeadline
 	}
-	if err != nil || !whole {
+	if err != nil {
 		return false, end, err
+	}
+	to.Ended()
+	if !whole {
+		return false, end, nil
 	}
 	// What is read is read: a session that cannot go on costs the connection only.
 	renewal := time.AfterFunc(renewLimit, cancel)

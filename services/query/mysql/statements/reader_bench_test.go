@@ -144,4 +144,5 @@ func plainLoop(db *sql.DB, text string, buffer *[]byte) (n int, err error) {
 	return n, rows.Err()
 }
 
+func (d *discarded) Ended()                {}
 func (d *discarded) Warned([]tool.Warning) {}

@@ -27,7 +27,10 @@ type collected struct {
 	limit   int // endless when negative
 	columns []query.ResultColumn
 	rows    []string
+	ended   int
 }
+
+func (c *collected) Ended() { c.ended++ }
 
 func (c *collected) Columns(columns []query.ResultColumn) { c.columns = columns }
 
@@ -539,7 +542,11 @@ func TestErrors(t *testing.T) {
 		{"SELECT ff()", 1370},
 		{"INSERT INTO brand (brand_id) VALUES (1)", 1142}, {"SELECT 1 UNION SELECT 1, 2", 1222}, {"SELECT (SELECT 1 UNION SELECT 2)", 1242},
 	} {
-		err := f.reader.ReadStatement(t.Context(), query.Statement{Text: c.text}, &collected{limit: 9})
+		to := &collected{limit: 9}
+		err := f.reader.ReadStatement(t.Context(), query.Statement{Text: c.text}, to)
+		if to.ended > 0 {
+			t.Errorf("%s: told that it has ended well", c.text)
+		}
 		got := fault.From(err)
 		d, ok := statementDetails{}, false
 		if got != nil {
@@ -650,16 +657,19 @@ func TestManyAtOnce(t *testing.T) {
 					// Not with SLEEP: MariaDB 10.11 may hang for two seconds, all sleepers with it, when
 					// a KILL meets a SLEEP that is just waking (each holds a mutex that the other wants).
 					time.AfterFunc(time.Duration((i*j)%5)*time.Millisecond, cancel)
-					_ = f.reader.ReadStatement(ctx, query.Statement{Text: "SELECT BENCHMARK(20000, SHA2('x', 256))", Turn: turn}, c)
+					err := f.reader.ReadStatement(ctx, query.Statement{Text: "SELECT BENCHMARK(20000, SHA2('x', 256))", Turn: turn}, c)
+					if told := c.ended == 1; told != (err == nil) {
+						t.Errorf("told %d times that it has ended, error %v", c.ended, err)
+					}
 				case 1: // stopped early
 					if err := f.reader.ReadStatement(ctx, query.Statement{Text: "SELECT seq FROM seq_1_to_2000", Turn: turn}, c); err != nil ||
-						len(c.rows) != 500 {
-						t.Errorf("%d rows, %v", len(c.rows), err)
+						len(c.rows) != 500 || c.ended != 1 {
+						t.Errorf("%d rows, %v, told %d times that it has ended", len(c.rows), err, c.ended)
 					}
 				default: // must never be hit by somebody else's kill
 					if err := f.reader.ReadStatement(ctx, query.Statement{Text: fmt.Sprintf("SELECT %d, %d", i, j), Turn: turn}, c); err != nil ||
-						!reflect.DeepEqual(c.rows, []string{want}) {
-						t.Errorf("%v %v, want %s", c.rows, err, want)
+						!reflect.DeepEqual(c.rows, []string{want}) || c.ended != 1 {
+						t.Errorf("%v %v, want %s; told %d times that it has ended", c.rows, err, want, c.ended)
 					}
 				}
 				cancel()

@@ -17,6 +17,7 @@ type heard struct {
 	warnings []tool.Warning
 }
 
+func (h *heard) Ended()                     {}
 func (h *heard) Warned(list []tool.Warning) { h.warnings = append(h.warnings, list...) }
 
 func (f *fixture) warnings(t testing.TB, text string) []tool.Warning {

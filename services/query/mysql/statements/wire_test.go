@@ -69,4 +69,5 @@ func TestLargeRowIsNotKept(t *testing.T) {
 // readBuffer is more than the driver reads at once when it does not know how much comes.
 const readBuffer = 16 << 20
 
+func (c *capped) Ended()                {}
 func (c *capped) Warned([]tool.Warning) {}

@@ -45,7 +45,7 @@ func capture(ctx context.Context, s *stack, tool string, body []byte) (statement
 		return nil, callErr
 	}
 	// What the administrator of this server sends is in the log too.
-	rows, err := db.QueryContext(ctx, "SELECT argument FROM mysql.general_log WHERE command_type = 'Query' AND user_host LIKE ?",
+	rows, err := db.QueryContext(ctx, "SELECT argument FROM mysql.general_log WHERE command_type IN ('Query', 'Execute') AND user_host LIKE ?",
 		"%"+s.source.Reader+"%")
 	if err != nil {
 		return nil, err

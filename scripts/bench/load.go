@@ -22,7 +22,8 @@ type bench struct {
 	say     func(string, ...any)
 	cells   []cell
 	console []consolePage
-	flood   *flood // nil when none was measured
+	flood   *flood  // nil when none was measured
+	growth  *growth // the same
 	// noBrowser tells that there was none to open the console's pages in.
 	noBrowser bool
 	// answers are the checked answers of each target to each input, by target and workload.
@@ -47,8 +48,8 @@ type measurement struct {
 	rss           int64              // bytes, of the target's own processes after the window
 }
 
-// mostOverMCP is how many rows a workload may have to be asked over MCP, where an answer ends at what a model reads at once.
-const mostOverMCP = 100
+// mostOverMCP is how many rows a workload may have to be asked over MCP, where an answer ends at 40,000 bytes, which a model reads at once.
+const mostOverMCP = 200
 
 // run runs everything: per workload and concurrency the targets take turns, round by round.
 func (b *bench) run(ctx context.Context, works []*workload) error {

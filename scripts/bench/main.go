@@ -4,6 +4,7 @@
 //	go run ./scripts/bench                         everything, about 9 minutes
 //	go run ./scripts/bench --only point            one workload
 //	go run ./scripts/bench --only flood            what twenty keys that pay no heed leave a quiet one
+//	go run ./scripts/bench --only growth           searches at scale 1, 10 and 100, about 15 minutes more
 //	go run ./scripts/bench --only console          the pages for reviewers, with the services behind them
 //	go run ./scripts/bench --mysql                 the query service on MySQL as well, beside the one on MariaDB
 //	go run ./scripts/bench --seconds 0.2 --rounds 1 --peers=false --scale 0.05
@@ -46,6 +47,7 @@ type options struct {
 	window  time.Duration // the same
 	only    []string      // names of workloads; empty means all
 	flood   bool          // measure a flood, too
+	grow    bool          // and growth
 	pages   bool          // and the console
 	scale   float64       // of the sample data, as scripts/gen has it
 	peers   bool          // compare with them
@@ -73,7 +75,7 @@ func command(do func(ctx context.Context, o options, out, progress io.Writer) er
 }
 
 // parts are what --only can name.
-func parts() []string { return append(workloadNames(), floodName, consoleName) }
+func parts() []string { return append(workloadNames(), floodName, growthName, consoleName) }
 
 // complete checks what the flags say, and adds what follows from it. The error names the flag that is wrong.
 func (o *options) complete() (err error) {
@@ -88,6 +90,7 @@ func (o *options) complete() (err error) {
 	}
 	o.window = time.Duration(o.seconds * float64(time.Second))
 	o.flood = len(o.only) == 0 || slices.Contains(o.only, floodName)
+	o.grow = slices.Contains(o.only, growthName)
 	o.pages = len(o.only) == 0 || slices.Contains(o.only, consoleName)
 	if o.root, err = program.Root(); err == nil && o.dir == "" {
 		o.dir = filepath.Join(o.root, ".hub", "bench")
@@ -126,6 +129,11 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 	if o.flood {
 		if err := b.measureFlood(ctx); err != nil {
 			return fmt.Errorf("%s: %w", floodName, err)
+		}
+	}
+	if o.grow {
+		if err := b.measureGrowth(ctx, growthScales); err != nil {
+			return fmt.Errorf("%s: %w", growthName, err)
 		}
 	}
 	if o.pages {

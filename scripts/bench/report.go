@@ -73,7 +73,7 @@ func (r report) markdown() string {
 			}
 		}
 	}
-	b.WriteString(r.floodReport() + r.consoleReport())
+	b.WriteString(r.floodReport() + r.growthReport() + r.consoleReport())
 	p("\n## Memory and start\n\n| Process | RSS after start | RSS at the end | greatest | exec to ready |\n|---|---|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(r.rssAtStart)) {
 		m, start := memoryOf(r.pids[name]), ""
@@ -112,6 +112,9 @@ func (r report) plots() map[string]string {
 			}
 		}
 		drawn[w.name+".svg"] = drawing(rate, latency)
+	}
+	if r.growth != nil {
+		drawn[growthName+".svg"] = r.growthPlot()
 	}
 	return drawn
 }

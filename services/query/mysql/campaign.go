@@ -219,7 +219,7 @@ func (s *Source) CampaignCounts(ctx context.Context, id int64) (*query.CampaignC
 FROM campaign c LEFT JOIN partner p ON p.partner_id = c.partner_id
 WHERE c.campaign_id = ?`
 	var out *query.CampaignCounts
-	err := s.Query(ctx, statement, []any{id}, func(r *sql.Rows) error {
+	err := s.QueryPrepared(ctx, statement, []any{id}, func(r *sql.Rows) error {
 		var c query.CampaignCounts
 		if err := r.Scan(append(campaignFields(&c.Campaign), &c.Campaign.PartnerName, &c.Selected)...); err != nil {
 			return err

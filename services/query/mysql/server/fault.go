@@ -72,7 +72,7 @@ var environmental = numbers(
 	126, 127, 132, 134, 141, 144, 145, 1016, 1017, 1024, 1033, 1034, 1035, 1194, 1195, 1877, // a file or a table is damaged
 	1152, 1153, 1156, 1157, 1158, 1159, 1160, 1161, 1184, 2006, 2013, // the connection
 	1135, 1180, 1206, // threads, transactions
-	1412, 1615, // a table was altered meanwhile
+	1412, errno.PlanOutdated, // a table was altered meanwhile
 	8027, 8028, 9001, 9002, 9003, 9004, 9005, // TiDB's storage and schema
 )
 

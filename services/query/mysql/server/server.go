@@ -185,17 +185,27 @@ func (s *Server) Connect(ctx context.Context, config *mysqldriver.Config) (drive
 // Query runs a fixed statement, hands over its rows one by one, and
 // turns an error into its fault.
 func (s *Server) Query(ctx context.Context, statement string, args []any, row func(*sql.Rows) error) error {
+	return s.query(ctx, &fixedMeter{}, statement, args, row)
+}
+
+// QueryPrepared is Query of a constant statement that each connection prepares when it has it the first time: the server parses it once
+// and answers in binary, an eighth of what a small read takes. It is for statements whose answers are held to an oracle when they run
+// again and again: MariaDB 10.11 answers some otherwise then, such as one with ORDER BY … LIMIT 1 of a subquery in ON.
+func (s *Server) QueryPrepared(ctx context.Context, statement string, args []any, row func(*sql.Rows) error) error {
+	return s.query(ctx, &fixedMeter{prepared: true}, statement, args, row)
+}
+
+func (s *Server) query(ctx context.Context, m *fixedMeter, statement string, args []any, row func(*sql.Rows) error) error {
 	start := time.Now()
 	ctx, span := StartSpan(ctx, statement)
-	err := s.rows(ctx, statement, args, row)
+	err := s.rows(ctx, m, statement, args, row)
 	EndSpan(span, err)
 	err = Fault(ctx, err)
 	s.Done(ctx, "fixed", start, err)
 	return err
 }
 
-func (s *Server) rows(ctx context.Context, statement string, args []any, row func(*sql.Rows) error) (err error) {
-	m := &fixedMeter{}
+func (s *Server) rows(ctx context.Context, m *fixedMeter, statement string, args []any, row func(*sql.Rows) error) (err error) {
 	defer func() {
 		if m.cut {
 			err = tooLarge(err)

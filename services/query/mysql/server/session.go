@@ -27,7 +27,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &metered{driverConn: conn.(driverConn), wire: w}, nil
+	return &metered{driverConn: conn.(driverConn), wire: w, plans: plans{}}, nil
 }
 
 // Driver implements driver.Connector.

@@ -76,8 +76,9 @@ const fixedBytes = 16 << 20
 
 // fixedMeter counts what one fixed statement answers.
 type fixedMeter struct {
-	arrived int
-	cut     bool
+	arrived  int
+	cut      bool
+	prepared bool // the statement is to be prepared
 }
 
 // Arrived implements Meter.
@@ -110,7 +111,8 @@ type driverConn interface {
 // metered is a connection of a pool whose statements are counted.
 type metered struct {
 	driverConn
-	wire *Wire
+	wire  *Wire
+	plans plans
 }
 
 // IsValid implements driver.Validator: what a large row took does not wait in the pool.
@@ -119,8 +121,21 @@ func (c *metered) IsValid() bool { return !c.wire.Large && c.driverConn.IsValid(
 // QueryContext implements driver.QueryerContext.
 func (c *metered) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
 	c.wire.Meter = nil
-	if m, ok := ctx.Value(fixedMeterKey{}).(*fixedMeter); ok {
-		c.wire.Meter = m
+	m, ok := ctx.Value(fixedMeterKey{}).(*fixedMeter)
+	if !ok {
+		return c.driverConn.QueryContext(ctx, query, args)
+	}
+	c.wire.Meter = m
+	if m.prepared {
+		if plan, err := c.plans.find(ctx, c.driverConn, query); err != nil {
+			return nil, err
+		} else if plan != nil {
+			rows, err := plan.QueryContext(ctx, args)
+			if !unplanned(err) {
+				return rows, err
+			}
+			c.plans[query] = nil
+		}
 	}
 	return c.driverConn.QueryContext(ctx, query, args)
 }

@@ -1,6 +1,7 @@
 package caller
 
 import (
+	"math"
 	"net/netip"
 	"strings"
 )
@@ -17,7 +18,13 @@ var (
 // it is, also one that is written as IPv6, and its /24; the /64, /56 and /48 of any other IPv6 address. A text that is no
 // address is the one network of itself. Whoever has a wide network has all of its narrow ones, so that a limit for each
 // of the latter needs one for the former too.
-func Networks(address string) []string {
+func Networks(address string) []string { return networks(address, math.MaxInt) }
+
+// Network is the narrowest of a client's Networks.
+func Network(address string) string { return networks(address, 1)[0] }
+
+// networks are as many of the Networks, the narrowest ones.
+func networks(address string, most int) []string {
 	addr, err := netip.ParseAddr(address)
 	if err != nil {
 		return []string{address}
@@ -27,18 +34,16 @@ func Networks(address string) []string {
 	if addr.Is4() {
 		widths = networksOf4[:]
 	}
-	networks := make([]string, len(widths))
-	for i, bits := range widths {
-		networks[i] = netip.PrefixFrom(addr, bits).Masked().String()
+	list := make([]string, min(len(widths), most))
+	for i := range list {
+		if addr.Is4() && i == 0 {
+			list[i] = addr.String()
+		} else {
+			list[i] = netip.PrefixFrom(addr, widths[i]).Masked().String()
+		}
 	}
-	if addr.Is4() {
-		networks[0] = addr.String()
-	}
-	return networks
+	return list
 }
-
-// Network is the narrowest of a client's Networks.
-func Network(address string) string { return Networks(address)[0] }
 
 // ParseAddress reads an address as a proxy writes it in X-Forwarded-For: with or without a port, in brackets or not.
 // It is false for anything else.

@@ -110,13 +110,16 @@ func (d Decision) headers(h http.Header) {
 	if len(d.States) == 0 {
 		return
 	}
-	policies, limits := make([]string, len(d.States)), make([]string, len(d.States))
+	var policies, limits []byte
 	for i, s := range d.States {
-		policies[i] = fmt.Sprintf(`"%s";q=%d;w=60`, s.Bucket.Scope, s.Bucket.Rate.PerMinute)
-		limits[i] = fmt.Sprintf(`"%s";r=%d;t=%d`, s.Bucket.Scope, s.Remaining, int(math.Ceil(s.Reset.Seconds())))
+		if i > 0 {
+			policies, limits = append(policies, ", "...), append(limits, ", "...)
+		}
+		policies = fmt.Appendf(policies, `"%s";q=%d;w=60`, s.Bucket.Scope, s.Bucket.Rate.PerMinute)
+		limits = fmt.Appendf(limits, `"%s";r=%d;t=%d`, s.Bucket.Scope, s.Remaining, int(math.Ceil(s.Reset.Seconds())))
 	}
-	h.Set("RateLimit-Policy", strings.Join(policies, ", "))
-	h.Set("RateLimit", strings.Join(limits, ", "))
+	h.Set("RateLimit-Policy", string(policies))
+	h.Set("RateLimit", string(limits))
 }
 
 // decide is GCRA over all buckets of a call, on theoretical arrival times in

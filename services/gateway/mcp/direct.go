@@ -29,7 +29,7 @@ func (s *Server) answerDirectly(ctx context.Context, x *exchange, r *http.Reques
 	var meta map[string]any
 	switch {
 	case !m.isCall, string(m.version) != `"2.0"`, m.id == nil, json.Unmarshal(m.name, &name) != nil, name == "",
-		m.meta != nil && json.Unmarshal(m.meta, &meta) != nil, !acceptsBoth(r.Header), r.Header.Get("Last-Event-ID") != "":
+		m.meta != nil && (within(ctx, m.meta) != nil || json.Unmarshal(m.meta, &meta) != nil), !acceptsBoth(r.Header), r.Header.Get("Last-Event-ID") != "":
 		return false
 	}
 	version := r.Header.Get("Mcp-Protocol-Version")
@@ -55,20 +55,38 @@ func (s *Server) answerDirectly(ctx context.Context, x *exchange, r *http.Reques
 	if version == versionInRequest {
 		result.Meta[mcp.MetaKeyServerInfo] = s.implementation
 	}
-	b, err := json.Marshal(result)
+	written := directResult{Meta: result.Meta, StructuredContent: result.StructuredContent, IsError: result.IsError}
+	for _, content := range result.Content {
+		written.Content = append(written.Content, directText{"text", content.(*mcp.TextContent).Text})
+	}
+	if version == versionInRequest {
+		written.ResultType = "complete"
+	}
+	b, err := json.Marshal(written)
 	if err != nil {
 		return false
-	}
-	if b = b[:len(b)-1]; version == versionInRequest {
-		b = append(b, `,"resultType":"complete"`...)
 	}
 	x.header.Set("Content-Type", "application/json")
 	x.out.WriteString(`{"jsonrpc":"2.0","id":`)
 	x.out.Write(m.id)
 	x.out.WriteString(`,"result":`)
 	x.out.Write(b)
-	x.out.WriteString("}}")
+	x.out.WriteString("}")
 	return true
+}
+
+// directResult is an mcp.CallToolResult, and directText its text, as the protocol writes them: their own methods write each part twice.
+type directResult struct {
+	Meta              mcp.Meta     `json:"_meta"`
+	Content           []directText `json:"content"`
+	StructuredContent any          `json:"structuredContent"`
+	IsError           bool         `json:"isError,omitempty"`
+	ResultType        string       `json:"resultType,omitempty"`
+}
+
+type directText struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
 }
 
 // introducesClient tells that a client says what the protocol wants to know of it.

@@ -65,13 +65,17 @@ func (x *exchange) read(ctx context.Context, limit int64) ([]byte, error) {
 }
 
 // request is the request that the protocol is given.
-func (x *exchange) request(ctx context.Context, r *http.Request) *http.Request {
+func (x *exchange) request(ctx context.Context, r *http.Request) (*http.Request, *jsonrpc.Error) {
 	var body bytes.Buffer
-	for i, m := range x.messages {
-		if i > 0 {
+	for slot := range x.messages {
+		given, err := x.given(ctx, slot)
+		if err != nil {
+			return nil, err
+		}
+		if slot > 0 {
 			body.WriteByte(',')
 		}
-		body.Write(m.given)
+		body.Write(given)
 	}
 	b := body.Bytes()
 	if x.batch {
@@ -82,7 +86,7 @@ func (x *exchange) request(ctx context.Context, r *http.Request) *http.Request {
 	if len(r.Header.Values("Accept")) == 0 {
 		r.Header.Set("Accept", "*/*") // RFC 9110 section 12.5.1
 	}
-	return r
+	return r, nil
 }
 
 // call makes the Call of a message.

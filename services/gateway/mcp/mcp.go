@@ -171,13 +171,18 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.gateway.Refuse(ctx, c, w, err, 0)
 		return
 	}
-	if err := x.parse(ctx, body); err != nil {
+	if err := x.parse(body); err != nil {
 		x.reject(w, err)
 		return
 	}
 	defer x.end()
 	if !s.answerDirectly(ctx, x, r) {
-		s.protocol.ServeHTTP(x.answer(), x.request(ctx, r))
+		given, err := x.request(ctx, r)
+		if err != nil {
+			x.reject(w, err)
+			return
+		}
+		s.protocol.ServeHTTP(x.answer(), given)
 	}
 	x.write(w)
 }

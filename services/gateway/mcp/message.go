@@ -33,6 +33,8 @@ const callMethod = "tools/call"
 // message is a message of JSON-RPC 2.0, its members as they were sent.
 type message struct {
 	raw []byte
+	// top and params are the members of the message and of a call's params.
+	top, params map[string]jsontext.Value
 	// id is nil for a notification.
 	id     jsontext.Value
 	method string
@@ -40,14 +42,12 @@ type message struct {
 	version jsontext.Value
 	// name, arguments and meta are those of a call; nil for none.
 	name, arguments, meta jsontext.Value
-	// given is the message with words for its id and its arguments, or as it was sent where it has none.
-	given []byte
 	// isCall tells that it calls a tool.
 	isCall bool
 }
 
 // parse reads the messages of a body. Their arguments are not looked into: the tool's schema judges them.
-func (x *exchange) parse(ctx context.Context, body []byte) *jsonrpc.Error {
+func (x *exchange) parse(body []byte) *jsonrpc.Error {
 	values := []jsontext.Value{bytes.TrimSpace(body)}
 	if x.batch = len(values[0]) > 0 && values[0][0] == '['; x.batch {
 		var err error
@@ -56,8 +56,8 @@ func (x *exchange) parse(ctx context.Context, body []byte) *jsonrpc.Error {
 		}
 	}
 	beside := 0
-	for i, v := range values {
-		m, err := x.message(ctx, v, i)
+	for _, v := range values {
+		m, err := read(v)
 		if err != nil {
 			return err
 		}
@@ -91,47 +91,61 @@ func parseError(err error) *jsonrpc.Error {
 	return protocolError(jsonrpc.CodeParseError, err)
 }
 
-// message reads a message. Its id is answered as it was sent, so the protocol, which would read and write it anew, has a word for it.
-func (x *exchange) message(ctx context.Context, v jsontext.Value, slot int) (*message, *jsonrpc.Error) {
+// read takes a message apart.
+func read(v jsontext.Value) (*message, *jsonrpc.Error) {
 	top, err := members(v)
 	if err != nil {
 		return nil, parseError(err)
 	}
-	m := &message{raw: v, given: v, id: top["id"], version: top["jsonrpc"]}
+	m := &message{raw: v, top: top, id: top["id"], version: top["jsonrpc"]}
 	if method := top["method"]; method != nil && json.Unmarshal(method, &m.method) != nil {
 		return nil, protocolError(jsonrpc.CodeInvalidRequest, errors.New("method is no string"))
 	}
 	if m.id != nil && !isID(m.id) {
 		return nil, protocolError(jsonrpc.CodeInvalidRequest, errors.New("id is no string and no whole number"))
 	}
-	params := top["params"]
-	if m.isCall = m.method == callMethod && params.Kind() == '{'; m.isCall {
-		of, err := members(params)
-		if err != nil {
+	if params := top["params"]; m.method == callMethod && params.Kind() == '{' {
+		if m.params, err = members(params); err != nil {
 			return nil, parseError(err)
 		}
-		m.name, m.arguments, m.meta = of["name"], of["arguments"], of["_meta"]
-		b := append(strconv.AppendInt([]byte(`{"arguments":{"slot":`), int64(slot), 10), '}')
-		params = append(append(append(b, field("name", of)...), field("_meta", of)...), '}')
-	}
-	if m.id != nil && m.method != "" {
-		top["id"] = jsontext.Value(`"` + x.placeholder + "i" + strconv.Itoa(slot) + `"`)
-	}
-	if m.isCall || m.id != nil && m.method != "" {
-		b := append([]byte(`{"method":`), top["method"]...)
-		b = append(append(b, field("jsonrpc", top)...), field("id", top)...)
-		if params != nil {
-			b = append(append(b, `,"params":`...), params...)
-		}
-		m.given = append(b, '}')
-	}
-	if len(m.given) > 2*maxEnvelope { // parse judges the size of all
-		return m, nil
-	}
-	if f := schema.Within(ctx, m.given, maxValues); f != nil && schema.ViolationsOf(f)[0].Rule != "json" {
-		return nil, protocolError(jsonrpc.CodeInvalidRequest, errors.New(f.Message))
+		m.isCall, m.name, m.arguments, m.meta = true, m.params["name"], m.params["arguments"], m.params["_meta"]
 	}
 	return m, nil
+}
+
+// given is a message as the protocol is given it: with words for its id, which is answered as it was sent and not read and written anew,
+// and for the arguments of a call; or as it was sent where it has neither.
+func (x *exchange) given(ctx context.Context, slot int) ([]byte, *jsonrpc.Error) {
+	m := x.messages[slot]
+	given, answered := m.raw, m.id != nil && m.method != ""
+	if m.isCall || answered {
+		b := append([]byte(`{"method":`), m.top["method"]...)
+		b = append(b, field("jsonrpc", m.top)...)
+		if answered {
+			b = append(b, `,"id":"`+x.placeholder+"i"+strconv.Itoa(slot)+`"`...)
+		} else {
+			b = append(b, field("id", m.top)...)
+		}
+		if m.isCall {
+			b = append(append(strconv.AppendInt(append(b, `,"params":{"arguments":{"slot":`...), int64(slot), 10), '}'), field("name", m.params)...)
+			b = append(append(b, field("_meta", m.params)...), '}')
+		} else {
+			b = append(b, field("params", m.top)...)
+		}
+		given = append(b, '}')
+	}
+	if len(given) > 2*maxEnvelope { // parse has judged the size of all
+		return given, nil
+	}
+	return given, within(ctx, given)
+}
+
+// within holds what is beside the arguments of a call to maxValues; that it is JSON, the protocol judges.
+func within(ctx context.Context, value []byte) *jsonrpc.Error {
+	if f := schema.Within(ctx, value, maxValues); f != nil && schema.ViolationsOf(f)[0].Rule != "json" {
+		return protocolError(jsonrpc.CodeInvalidRequest, errors.New(f.Message))
+	}
+	return nil
 }
 
 // isID tells what the protocol takes for an id: a text, or a whole number however it is written.

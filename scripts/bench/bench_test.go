@@ -35,14 +35,14 @@ func TestSmoke(t *testing.T) {
 	o, err := readOptions(t, "--seconds 0.05 --rounds 1 --peers=false --scale 0.02")
 	wants := []string{"| 64 | hub |", "| 8 | limit |", "| 1 | straightforward |", "| gateway |", "added by the gateway, point",
 		"go1.", "| the list of 200 drafts |", "a draft of 200 targets, p99",
-		"| answered in the flood |", "| flood: calls a second that failed otherwise than by a refusal | ≤ 0 | 0 | reached |"}
+		"| answered in the flood |", "| win-back | search_brands", "| flood: calls a second that failed otherwise than by a refusal | ≤ 0 | 0 | reached |"}
 	if _, missing := localserver.SideBySideMySQL.Root(); missing == nil {
 		o.mysql, wants = true, append(wants, "| 16 | service on MySQL |", "| 8 | limit on MySQL |")
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.dir = dir
+	o.dir, o.grow = dir, []float64{0.05, 0.1}
 	var out, progress strings.Builder
 	if err := run(t.Context(), o, &out, &progress); err != nil {
 		t.Fatalf("%v\n%s", err, &progress)
@@ -56,9 +56,13 @@ func TestSmoke(t *testing.T) {
 			t.Errorf("the report lacks %q:\n%s", want, &out)
 		}
 	}
+	lines := map[string]string{floodName: "quiet key", growthName: "win-back"}
 	for _, name := range workloadNames() {
+		lines[name] = "hub"
+	}
+	for name, line := range lines {
 		drawn, err := os.ReadFile(dir + "/plots/" + name + ".svg")
-		if err != nil || !strings.Contains(string(drawn), ">hub</text>") {
+		if err != nil || !strings.Contains(string(drawn), ">"+line+"</text>") {
 			t.Errorf("the plot of %s: %v: %s", name, err, drawn)
 		}
 	}

@@ -209,6 +209,7 @@ func (b *bench) floodReport() string {
 	var t strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&t, format, args...) }
 	p("\n## flood: %d keys with %d connections each, %d × what the suite answers, search_brands\n\n", floodKeys, floodConns, floodFactor)
+	p("![Latency in a flood](plots/%s.svg)\n\n", floodName)
 	p("Open loop; the generator shares the machine. To be asked for: %.0f calls/s; the generator came to %.0f.\n\n", f.wanted, f.asked)
 	p("| | calls/s | p50 ms | p90 ms | p99 ms |\n|---|---|---|---|---|\n")
 	row := func(name string, rate string, m measurement) {
@@ -226,4 +227,14 @@ func (b *bench) floodReport() string {
 		}
 	}
 	return t.String()
+}
+
+// floodPlot draws how long a call takes, of most of them and of the slowest.
+func (b *bench) floodPlot() string {
+	of := func(name string, m measurement) line {
+		return line{name, []float64{ms(m.p50), ms(m.p90), ms(m.p99)}}
+	}
+	f := b.flood
+	return drawing(panel{title: "ms, of most calls and of the slowest", at: []string{"p50", "p90", "p99"},
+		lines: []line{of("alone", f.base), of("quiet key", f.quiet), of("answered", f.admitted)}})
 }

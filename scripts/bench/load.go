@@ -22,8 +22,8 @@ type bench struct {
 	say     func(string, ...any)
 	cells   []cell
 	console []consolePage
-	flood   *flood  // nil when none was measured
-	growth  *growth // the same
+	flood   *flood // nil when none was measured
+	growth  growth // the same
 	// noBrowser tells that there was none to open the console's pages in.
 	noBrowser bool
 	// answers are the checked answers of each target to each input, by target and workload.

@@ -47,7 +47,7 @@ type options struct {
 	window  time.Duration // the same
 	only    []string      // names of workloads; empty means all
 	flood   bool          // measure a flood, too
-	grow    bool          // and growth
+	grow    []float64     // the scales to measure growth at
 	pages   bool          // and the console
 	scale   float64       // of the sample data, as scripts/gen has it
 	peers   bool          // compare with them
@@ -90,7 +90,9 @@ func (o *options) complete() (err error) {
 	}
 	o.window = time.Duration(o.seconds * float64(time.Second))
 	o.flood = len(o.only) == 0 || slices.Contains(o.only, floodName)
-	o.grow = slices.Contains(o.only, growthName)
+	if slices.Contains(o.only, growthName) {
+		o.grow = growthScales
+	}
 	o.pages = len(o.only) == 0 || slices.Contains(o.only, consoleName)
 	if o.root, err = program.Root(); err == nil && o.dir == "" {
 		o.dir = filepath.Join(o.root, ".hub", "bench")
@@ -131,8 +133,8 @@ func run(ctx context.Context, o options, out, progress io.Writer) error {
 			return fmt.Errorf("%s: %w", floodName, err)
 		}
 	}
-	if o.grow {
-		if err := b.measureGrowth(ctx, growthScales); err != nil {
+	if len(o.grow) > 0 {
+		if err := b.measureGrowth(ctx); err != nil {
 			return fmt.Errorf("%s: %w", growthName, err)
 		}
 	}

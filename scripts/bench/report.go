@@ -113,6 +113,9 @@ func (r report) plots() map[string]string {
 		}
 		drawn[w.name+".svg"] = drawing(rate, latency)
 	}
+	if r.flood != nil {
+		drawn[floodName+".svg"] = r.floodPlot()
+	}
 	if r.growth != nil {
 		drawn[growthName+".svg"] = r.growthPlot()
 	}

@@ -29,7 +29,8 @@ func (s *Server) answerDirectly(ctx context.Context, x *exchange, r *http.Reques
 	var meta map[string]any
 	switch {
 	case !m.isCall, string(m.version) != `"2.0"`, m.id == nil, json.Unmarshal(m.name, &name) != nil, name == "",
-		m.meta != nil && (within(ctx, m.meta) != nil || json.Unmarshal(m.meta, &meta) != nil), !acceptsBoth(r.Header), r.Header.Get("Last-Event-ID") != "":
+		m.meta != nil && (within(ctx, m.meta) != nil || json.Unmarshal(m.meta, &meta) != nil),
+		!acceptsBoth(r.Header), r.Header.Get("Last-Event-ID") != "":
 		return false
 	}
 	version := r.Header.Get("Mcp-Protocol-Version")

@@ -13,6 +13,11 @@ TESTFLAGS ?= -race -vet=off -ldflags=-s -timeout 110m -p 3
 # in them, and takes their time three times. They are compiled with the objects of make check.
 UNRACED   := deploy/observe k8s pkg/hubtest pkg/inventory pkg/markup pkg/schema scripts/bench scripts/gen scripts/release \
 	services/admin/console/table services/query/sqlguard services/review-control/body
+# The same of single tests, with as many lives or bytes that the race detector would take ten times their time: other tests of these
+# packages do the same at once. A test of pkg/hubtest finds each of them in one of the packages, and nowhere else.
+UNRACED_IN    := services/authoring services/review-control
+UNRACED_TESTS := TestTransitions|TestWarningsOfDrafts|TestBoundsOfASegment|TestLargePagesEndEarly|TestLargestSegment|TestLife|$\
+	TestWhatIsShownIsWhatLeaves|TestALargeDraftIsASmallPage|TestApproveShownOnAPage|TestLiesOfAnyOrder|TestVariantOnAPage
 UNRACE     = CGO_ENABLED=0 go test $(filter-out -race,$(TESTFLAGS)) $(ALONE)
 RACED      = $$(go list $(MODULES:%=./%/...) | grep -vE '^hub\.internal/($(shell echo services/e2e $(UNRACED) | tr ' ' '|'))(/|$$)')
 # A test runs as in a release, which knows no workspace. It is compiled in the workspace, all modules at once: a test of
@@ -58,8 +63,9 @@ browser: ## Install the servers, and what test alone needs: a browser, a pooler,
 test: browser ## Run every test, with the race detector (SERVERS=all query's tests on MySQL and the newer MariaDB as well)
 	@go build -race $(RACED)
 	@$(UNRACE) -count=1 -parallel 3 ./services/e2e/... & suite=$$!; \
-	$(UNRACE) -p 1 $(UNRACED:%=./%/...) & others=$$!; status=0; \
-	go test $(TESTFLAGS) $(ALONE) $(RACED) || status=1; \
+	{ $(UNRACE) -p 1 $(UNRACED:%=./%/...); others=$$?; $(UNRACE) -p 1 -run '^($(UNRACED_TESTS))$$' $(UNRACED_IN:%=./%) && exit $$others; } & \
+	others=$$!; status=0; \
+	go test $(TESTFLAGS) $(ALONE) -skip '^($(UNRACED_TESTS))$$' $(RACED) || status=1; \
 	wait $$others || status=1; wait $$suite || status=1; \
 	if [ "$(SERVERS)" = all ]; then for server in mysql mariadb-next; do \
 		HUB_TEST_SOURCE=$$server go test $(TESTFLAGS) $(ALONE) -count=1 ./services/query/... || status=1; \

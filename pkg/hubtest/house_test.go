@@ -292,3 +292,44 @@ func TestPagesUseTheKit(t *testing.T) {
 		t.Errorf("%d pages, %v", found, err)
 	}
 }
+
+// TestUnracedTestsAreFound: what make test leaves out of its run with the race detector is one test each, where the run without it looks.
+func TestUnracedTestsAreFound(t *testing.T) {
+	root := hubtest.Root(t)
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := func(name string) string {
+		of := regexp.MustCompile(`(?m)^` + name + `\s*:=\s*((?:.*\\\n)*.*)$`).FindSubmatch(makefile)
+		if of == nil {
+			t.Fatalf("the Makefile has no %s", name)
+		}
+		return regexp.MustCompile(`\$?\\\n\s*`).ReplaceAllString(string(of[1]), "")
+	}
+	rooms := strings.Fields(value("UNRACED_IN"))
+	found := map[string][]string{}
+	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err == nil && entry.IsDir() && path != root && strings.HasPrefix(entry.Name(), "."):
+			return fs.SkipDir
+		case err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go"):
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, name := range declared.FindAllSubmatch(text, -1) {
+			room, _ := filepath.Rel(root, filepath.Dir(path))
+			found[string(name[1])] = append(found[string(name[1])], room)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Split(value("UNRACED_TESTS"), "|") {
+		if in := found[name]; len(in) != 1 || !slices.Contains(rooms, in[0]) {
+			t.Errorf("%s is in %v, and has to be one test of %v", name, in, rooms)
+		}
+	}
+}

@@ -35,7 +35,8 @@ func TestSmoke(t *testing.T) {
 	o, err := readOptions(t, "--seconds 0.05 --rounds 1 --peers=false --scale 0.02")
 	wants := []string{"| 64 | hub |", "| 8 | limit |", "| 1 | straightforward |", "| gateway |", "added by the gateway, point",
 		"go1.", "| the list of 200 drafts |", "a draft of 200 targets, p99",
-		"| answered in the flood |", "| win-back | search_brands", "| flood: calls a second that failed otherwise than by a refusal | ≤ 0 | 0 | reached |"}
+		"| answered in the flood |", "| win-back | search_brands",
+		"| flood: calls a second that failed otherwise than by a refusal | ≤ 0 | 0 | reached |"}
 	if _, missing := localserver.SideBySideMySQL.Root(); missing == nil {
 		o.mysql, wants = true, append(wants, "| 16 | service on MySQL |", "| 8 | limit on MySQL |")
 	}

@@ -17,8 +17,8 @@ import (
 	"hub.internal/services/authoring/postgres"
 )
 
-// TestBounds tries each bound of each tool's schema, over the wire.
-func TestBounds(t *testing.T) {
+// TestBoundsOfASegment tries each bound of each tool's schema, over the wire.
+func TestBoundsOfASegment(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.segmentOf()
@@ -280,8 +280,8 @@ func TestListSegments(t *testing.T) {
 	}
 }
 
-// TestBodyCap sends a body at the cap and one beyond it. Nothing runs beside it: 32 MiB take seconds with the race detector.
-func TestBodyCap(t *testing.T) {
+// TestLargestSegment sends a body at the cap and one beyond it.
+func TestLargestSegment(t *testing.T) {
 	h := newHouse(t)
 	const limit = 32 << 20
 	body := []byte(`{"name":"n","kind":"partner","targets":[{"externalId":1,"snapshot":{"text":"`)

@@ -41,8 +41,8 @@ func rules(warnings map[string]string) string {
 	return strings.Join(slices.Sorted(maps.Keys(warnings)), " ")
 }
 
-// TestWarnings shares a house: each part leaves query as it was.
-func TestWarnings(t *testing.T) {
+// TestWarningsOfDrafts shares a house: each part leaves query as it was.
+func TestWarningsOfDrafts(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	for name, part := range map[string]func(*testing.T, *house){

@@ -11,8 +11,13 @@ STACK    := CGO_ENABLED=0 go run ./scripts/stack
 TESTFLAGS ?= -race -vet=off -ldflags=-s -timeout 110m -p 3
 # Tests of what has one goroutine (texts held to rules, files that are read) or waits for programs: the race detector has nothing to find
 # in them, and takes their time three times. They are compiled with the objects of make check.
-UNRACED   := deploy/observe k8s pkg/hubtest pkg/inventory pkg/markup pkg/schema scripts/bench scripts/gen scripts/release \
-	services/admin/console/table services/query/sqlguard services/review-control/body
+UNRACED   := deploy/observe k8s pkg/config pkg/csvguard pkg/fault pkg/hubtest pkg/inventory pkg/jsontree pkg/markup \
+	pkg/netguard pkg/picture pkg/schema pkg/seal pkg/text pkg/tool/tooltest pkg/web/i18n scripts/bench scripts/catalog \
+	scripts/gen scripts/release services/admin/console/figures services/admin/console/table services/auth/apps \
+	services/authoring/evidence services/authoring/lookalike services/authoring/slip services/authoring/template \
+	services/client/input services/gateway/v1 services/payments/order services/query/keyword services/query/sqlguard \
+	services/review-control/body services/review-control/console/evidence services/review-control/suppression \
+	services/review-control/triage
 # The same of single tests, with as many lives or bytes that the race detector would take ten times their time: other tests of these
 # packages do the same at once. A test of pkg/hubtest finds each of them in one of the packages, and nowhere else.
 UNRACED_IN    := services/authoring services/review-control

@@ -6,17 +6,13 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"slices"
 	"strconv"
 )
 
-const (
-	// atOnce is up to which size, in bytes, data are read to their end before they are answered.
-	// A small answer is read whole before its first byte is written, so that it has a Content-Length and can still fail with a
-	// status. A large one goes out while it comes in.
-	atOnce = 64 << 10
-	// chunkSize is what is read and written at a time of larger ones.
-	chunkSize = 64 << 10
-)
+// chunkSize is what is read and written at a time of data that are longer than edge.AtOnce. Shorter ones are read whole before their first
+// byte is written, so that they have a Content-Length and can still fail with a status.
+const chunkSize = 64 << 10
 
 // payload is the data of an answer, which is written twice: the first time as they come, if they have not come yet.
 type payload struct {
@@ -124,13 +120,13 @@ func lengthOf(parts []part) (length int64) {
 
 // write writes a part. Its error is errCut, or the writer's.
 func (p part) write(w io.Writer) error {
-	text := make([]byte, 0, 2*min(chunkSize, cap(p.kept)))
+	var text []byte
 	for data, err := range p.chunks() {
 		if err != nil {
 			return err
 		}
 		if p.quoted {
-			text = escape(text[:0], data)
+			text = escape(slices.Grow(text[:0], 2*len(data)), data)
 			data = text
 		}
 		if _, err := w.Write(data); err != nil {

@@ -12,7 +12,6 @@ import (
 	"net/http/pprof"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -226,8 +225,6 @@ func (p *process) run(ctx context.Context) error {
 		p.onStop(s.name, func(context.Context) error { defer func() { <-ended }(); return s.http.Close() })
 		p.logger.Info("serving", "listener", s.name, "addr", s.listener.Addr().String())
 	}
-	// A start makes twice of what it keeps, and the rest would stay with a process that has little to do.
-	debug.FreeOSMemory()
 	var cause error
 	select {
 	case <-ctx.Done():

@@ -3,7 +3,6 @@ package edge
 import (
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -63,14 +62,6 @@ func (a *Answer) Write(c *Call, w http.ResponseWriter) {
 	if a.Status != 0 {
 		w.WriteHeader(a.Status)
 	}
-	if a.Length >= 0 && a.Length <= AtOnce {
-		whole := append(slices.Grow(head, int(a.Length)+1), make([]byte, a.Length)...)
-		if _, err := io.ReadFull(a.Data, whole[len(head):]); err != nil {
-			panic(http.ErrAbortHandler)
-		}
-		_, _ = w.Write(append(whole, '}'))
-		return
-	}
 	if _, err := w.Write(head); err != nil {
 		return
 	}
@@ -79,9 +70,6 @@ func (a *Answer) Write(c *Call, w http.ResponseWriter) {
 	}
 	_, _ = w.Write([]byte{'}'})
 }
-
-// AtOnce is up to which length, in bytes, data are read to their end before they are written: each write of a part wakes the reader.
-const AtOnce = 64 << 10
 
 // Document answers data that the gateway made itself, or 304 when the caller has it.
 type Document struct{ *catalog.Document }

@@ -128,7 +128,7 @@ func (x *exchange) collect(ctx context.Context, a *remote.Response) (p *payload,
 	p = &payload{}
 	if a.Length >= 0 { // as it is but for an owner that streams
 		if err = x.Hold(ctx, a.Length); err == nil {
-			if x.outlivesCalls && a.Length > edge.AtOnce {
+			if x.outlivesCalls && a.Length > atOnce {
 				return &payload{kept: make([]byte, 0, a.Length), rest: a.Data}, nil
 			}
 			p.kept = make([]byte, a.Length)
@@ -216,26 +216,13 @@ func (x *exchange) write(w http.ResponseWriter) {
 	if x.status != 0 {
 		w.WriteHeader(x.status)
 	}
-	if length >= 0 && length <= edge.AtOnce {
-		whole := bytes.NewBuffer(make([]byte, 0, length))
-		_ = writeParts(whole, parts) // all is there
-		_, _ = w.Write(whole.Bytes())
-		return
-	}
-	// A reader that has gone is nobody's failure.
-	if err := writeParts(w, parts); errors.Is(err, errCut) {
-		panic(http.ErrAbortHandler) // half an answer must not look whole
-	}
-}
-
-// writeParts writes parts, one after the other. Its error is errCut, or the writer's.
-func writeParts(w io.Writer, parts []part) error {
 	for _, p := range parts {
-		if err := p.write(w); err != nil {
-			return err
+		if err := p.write(w); errors.Is(err, errCut) {
+			panic(http.ErrAbortHandler) // half an answer must not look whole
+		} else if err != nil {
+			return // the reader has gone
 		}
 	}
-	return nil
 }
 
 // plain makes a failure of the protocol, which it tells in a line of text, one of JSON-RPC: clients read that.

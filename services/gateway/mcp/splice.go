@@ -10,9 +10,14 @@ import (
 	"strconv"
 )
 
-// chunkSize is what is read and written at a time of data that are longer than edge.AtOnce. Shorter ones are read whole before their first
-// byte is written, so that they have a Content-Length and can still fail with a status.
-const chunkSize = 64 << 10
+const (
+	// atOnce is up to which size, in bytes, data are read to their end before they are answered.
+	// A small answer is read whole before its first byte is written, so that it has a Content-Length and can still fail with a
+	// status. A large one goes out while it comes in.
+	atOnce = 64 << 10
+	// chunkSize is what is read and written at a time of larger ones.
+	chunkSize = 64 << 10
+)
 
 // payload is the data of an answer, which is written twice: the first time as they come, if they have not come yet.
 type payload struct {

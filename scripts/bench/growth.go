@@ -150,8 +150,8 @@ func (b *bench) growthReport() string {
 	var t strings.Builder
 	p := func(format string, args ...any) { fmt.Fprintf(&t, format, args...) }
 	p("\n## growth: the query service alone, c 1, p50 in ms by the scale of the source\n\n")
-	p("Scale 1 is 20,000 campaigns. The database has the same memory at all scales. What a sentence in query's DESIGN.md says of an index " +
-		"that the source lacks holds of \"keyword, no hit\".\n\n")
+	p("Scale 1 is 20,000 campaigns. The database has the same memory at all scales. What indexes would bring is in query's " +
+		"OPERATING.md.\n\n")
 	p("![Median latency over the scale of the source](plots/%s.svg)\n\n| call | input |", growthName)
 	for _, scale := range b.grow {
 		p(" scale %g |", scale)

@@ -13,8 +13,8 @@ const (
 	TooManyUserConnections = 1203
 	LockWaitTimeout        = 1205
 	Deadlock               = 1213
-	UnknownPlan            = 1243 // of a prepared statement, as behind a proxy that asks another server now
 	UserLimit              = 1226
+	UnknownPlan            = 1243 // of a prepared statement, as behind a proxy that asks another server now
 	Killed                 = 1317
 	PlanOutdated           = 1615 // a table was altered meanwhile, more than once
 	ConnectionKilled       = 1927

@@ -1,7 +1,7 @@
 // Command bench measures Hub's read path beside the least that the same SQL can cost and
 // beside its peers, all in one run on one machine. It is what `make bench` calls:
 //
-//	go run ./scripts/bench                         everything, about 9 minutes
+//	go run ./scripts/bench                         everything, about 13 minutes
 //	go run ./scripts/bench --only point            one workload
 //	go run ./scripts/bench --only flood            what twenty keys that pay no heed leave a quiet one
 //	go run ./scripts/bench --only growth           searches at scale 1, 10 and 100, about 15 minutes more

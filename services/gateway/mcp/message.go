@@ -65,6 +65,9 @@ func (x *exchange) parse(body []byte) *jsonrpc.Error {
 			return protocolError(jsonrpc.CodeInvalidRequest, fmt.Errorf("beside the arguments of calls there are more than %d bytes", maxEnvelope))
 		}
 		x.messages = append(x.messages, m)
+		if f := m.paramsFault(); f != nil {
+			return f
+		}
 	}
 	if slices.ContainsFunc(x.messages, func(m *message) bool { return m.method == "subscriptions/listen" }) {
 		return protocolError(jsonrpc.CodeMethodNotFound, errors.New("subscriptions/listen is not served: no list here changes by itself"))
@@ -111,6 +114,20 @@ func read(v jsontext.Value) (*message, *jsonrpc.Error) {
 		m.isCall, m.name, m.arguments, m.meta = true, m.params["name"], m.params["arguments"], m.params["_meta"]
 	}
 	return m, nil
+}
+
+// errNoName is the failure of a call that names no tool.
+var errNoName = errors.New("params.name is the name of a tool")
+
+// paramsFault tells in words of the protocol what it would tell in those of its Go types.
+func (m *message) paramsFault() *jsonrpc.Error {
+	switch params := m.top["params"]; {
+	case params != nil && params.Kind() != '{' && params.Kind() != 'n':
+		return protocolError(jsonrpc.CodeInvalidParams, errors.New("params is an object"))
+	case m.isCall && m.name != nil && m.name.Kind() != '"':
+		return protocolError(jsonrpc.CodeInvalidParams, errNoName)
+	}
+	return nil
 }
 
 // given is a message as the protocol is given it: with words for its id, which is answered as it was sent and not read and written anew,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -80,7 +79,7 @@ func (s *Server) callAny(ctx context.Context, req *mcp.CallToolRequest) (*mcp.Ca
 	x, name := exchangeOf(ctx), ctx.Value(nameKey{}).(string)
 	var place struct{ Slot int }
 	if json.Unmarshal(req.Params.Arguments, &place) != nil || place.Slot >= len(x.messages) || name == "" {
-		return nil, protocolError(jsonrpc.CodeInvalidParams, errors.New("params.name is the name of a tool"))
+		return nil, protocolError(jsonrpc.CodeInvalidParams, errNoName)
 	}
 	return s.callTool(ctx, x, place.Slot, name, req.Params.GetMeta())
 }

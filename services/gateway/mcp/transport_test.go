@@ -107,6 +107,8 @@ func TestAMessageThatIsNone(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"get_brand"}}`:                             -32600,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`:                                                    -32600,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":[]}`:                                        -32602,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":"x"}`:                                       -32602,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":7}`:                                         -32602,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{}}`:                                        -32602,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":7}}`:                                -32602,
 		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name":"b"}}`:                   -32700,
@@ -115,7 +117,8 @@ func TestAMessageThatIsNone(t *testing.T) {
 		`[` + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"ping"},`, 20) + `{"jsonrpc":"2.0","id":1}]`: -32600,
 	} {
 		a := e.post(t, e.urls[0], allScopes, body)
-		if a.Error == nil || a.Error.Code != want || a.header.Get("Content-Type") != "application/json" {
+		if a.Error == nil || a.Error.Code != want || a.header.Get("Content-Type") != "application/json" ||
+			strings.Contains(a.Error.Message, "Go ") {
 			t.Errorf("%.80s: %d %.300s, want %v", body, a.status, a.body, want)
 		}
 	}

@@ -46,7 +46,8 @@ type Limiter struct {
 type account struct {
 	who           string
 	open, waiting int
-	turn          uint64 // of the last place that it got: a higher one is later
+	turn          uint64    // of the last place that it got: a higher one is later
+	served        time.Time // when it got it
 }
 
 // New returns a limiter of at most so many places, at least 1.
@@ -135,13 +136,15 @@ func (l *Limiter) enter(p *Place, who string) bool {
 	return false
 }
 
-// leaveQueue ends a wait. A caller who has nothing else is let in even so: what fills the places takes longer than anybody may wait.
+// leaveQueue ends a wait. A caller who got nothing all the while, and has nothing, is let in even so: what fills the places takes longer
+// than anybody may wait.
 func (l *Limiter) leaveQueue(ctx context.Context, p *Place) (*Place, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	gone := ctx.Err()
 	if i := slices.Index(l.waiting, p); i >= 0 {
-		l.call(i, gone == nil && p.account.open == 0 && l.hasRoom(p.account))
+		starved := p.account.open == 0 && p.account.served.Before(p.began)
+		l.call(i, gone == nil && starved && l.hasRoom(p.account))
 	}
 	switch admitted := <-p.called; {
 	case admitted && gone == nil:
@@ -233,8 +236,9 @@ func (l *Limiter) admit(p *Place) {
 		p.working = true
 		l.working++
 	}
-	p.light = l.working <= few || l.pace.limit <= l.pace.least
+	p.light = l.working <= few || l.pace.pinned()
 	p.began = time.Now()
+	p.account.served = p.began
 	l.pace.peak = max(l.pace.peak, l.working)
 }
 

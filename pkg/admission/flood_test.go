@@ -94,11 +94,11 @@ func TestAFlood(t *testing.T) {
 	}{
 		"twenty callers":                       {8, 5 * time.Millisecond, 20, 10, 3},
 		"twice as much":                        {8, 5 * time.Millisecond, 20, 2, 4},
-		"a little too much":                    {8, 5 * time.Millisecond, 20, 1.2, 45},
+		"a little too much":                    {8, 5 * time.Millisecond, 20, 1.2, 5},
 		"one, who may have a quarter":          {8, 5 * time.Millisecond, 1, 10, 9},
 		"more than may run at once":            {8, 5 * time.Millisecond, 100, 10, 4},
 		"a service with many hands":            {64, 20 * time.Millisecond, 20, 10, 3},
-		"a service with fewer than the floor":  {2, 3 * time.Millisecond, 20, 10, 14}, // 16 at once
+		"a service with fewer than the floor":  {2, 3 * time.Millisecond, 20, 10, 6},
 		"calls that take longer than the wait": {16, 300 * time.Millisecond, 20, 10, 3},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// floor is the least that runs at once, as far as there are so many places: however slow a service is, so few are no flood. A
-	// caller without others takes nothing from anybody: the least is then what the limit begins with, a quarter of all places.
-	floor = 16
+	// floor is the least that runs at once, as far as there are so many places: so few keep a small service busy. Few callers may
+	// have more between them: what the limit begins with, a quarter of all places, is divided by how many others one of them has.
+	floor = 4
 	// few is how many calls at once leave a service idle hands: what answers take then is what they are compared with.
 	few = 4
 	// tolerance is how much longer than that answers may take.
@@ -37,11 +37,11 @@ const (
 type pace struct {
 	least, floor, start, most, limit float64
 	operations                       map[string]*usual
-	// Of the round: its beginning, its answers, by how much they were slower, and the most calls at once.
-	since   time.Time
-	samples int
-	slower  float64
-	peak    int
+	// Of the round: its beginning, its answers, by how much they were slower, and the most calls and callers at once.
+	since         time.Time
+	samples       int
+	slower        float64
+	peak, callers int
 }
 
 // usual is the logarithm of what an operation takes while there is little to do.
@@ -57,7 +57,7 @@ func newPace(most int) pace {
 }
 
 // sample takes the end of a call into account, and ends the round if it is long enough. working is how many are at work then, and
-// callers who has them or waits.
+// callers how many have them or wait.
 func (p *pace) sample(call *Place, now time.Time, answered bool, working, callers int) {
 	slower := worst
 	if answered {
@@ -78,15 +78,19 @@ func (p *pace) sample(call *Place, now time.Time, answered bool, working, caller
 	}
 	p.samples++
 	p.slower += slower
+	p.callers = max(p.callers, callers)
 	if p.samples >= roundSamples && now.Sub(p.since) >= roundTime {
-		p.adjust(callers)
-		p.since, p.samples, p.slower, p.peak = now, 0, 0, working
+		p.adjust()
+		p.since, p.samples, p.slower, p.peak, p.callers = now, 0, 0, working, 0
 	}
 }
 
+// pinned tells whether the limit is as low as it gets, and callers are too many for it to be where it began.
+func (p *pace) pinned() bool { return p.limit <= p.floor && p.floor < p.start }
+
 // adjust sets the limit for the next round. A limit that is not used is not known to be good, and goes back to where it began.
-func (p *pace) adjust(callers int) {
-	p.floor = max(p.start/float64(max(callers-1, 1)), p.least)
+func (p *pace) adjust() {
+	p.floor = max(p.start/float64(max(p.callers-1, 1)), p.least)
 	gradient := tolerance / math.Exp(p.slower/float64(p.samples))
 	switch {
 	case gradient < 1:

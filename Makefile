@@ -70,7 +70,7 @@ browser: ## Install the servers, and what test alone needs: a browser, a pooler,
 # those of its programs that do much at once.
 test: browser ## Run every test, with the race detector (SERVERS=all query's tests on MySQL and the newer MariaDB as well)
 	@$(COMPILE) -race $(RACED) >/dev/null
-	@$(UNRACE) -count=1 -parallel 3 ./services/e2e/... & suite=$$!; \
+	@$(UNRACE) -count=1 -parallel 4 ./services/e2e/... & suite=$$!; \
 	{ $(UNRACE) -p 1 $(UNRACED:%=./%/...); others=$$?; $(UNRACE) -p 1 -run '^($(UNRACED_TESTS))$$' $(UNRACED_IN:%=./%) && exit $$others; } & \
 	others=$$!; status=0; \
 	go test $(TESTFLAGS) $(ALONE) -skip '^($(UNRACED_TESTS))$$' $(RACED) || status=1; \
@@ -160,5 +160,5 @@ $(CONSUL):
 $(LINT):
 	@echo "building golangci-lint; this takes some minutes, once"
 	@mkdir -p $(TOOLS)
-	GOBIN=$(TOOLS)/golangci-lint.build GOWORK=off go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+	GOBIN=$(TOOLS)/golangci-lint.build GOWORK=off go install -ldflags='-s -w' github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 	mv $(TOOLS)/golangci-lint.build/golangci-lint $@

@@ -65,7 +65,7 @@ func (x *exchange) parse(body []byte) *jsonrpc.Error {
 			return protocolError(jsonrpc.CodeInvalidRequest, fmt.Errorf("beside the arguments of calls there are more than %d bytes", maxEnvelope))
 		}
 		x.messages = append(x.messages, m)
-		if f := m.paramsFault(); f != nil {
+		if f := m.paramsFault(); f != nil && !x.batch { // the others of a batch have their answers
 			return f
 		}
 	}

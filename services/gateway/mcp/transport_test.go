@@ -131,6 +131,11 @@ func TestAMessageThatIsNone(t *testing.T) {
 		!strings.Contains(a.Error.Message, "search_brands") {
 		t.Errorf("%s", a.body)
 	}
+	batch := e.post(t, e.urls[0], allScopes,
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"tools/call","params":[]}]`)
+	if !strings.Contains(batch.body, `"id":1,"result"`) {
+		t.Errorf("beside a message that is none in a batch: %s", batch.body)
+	}
 	// What the tool's schema judges is the tool's to say.
 	for _, arguments := range []string{`[]`, `7`, `{"brandId":1,"brandId":2}`, `{"slot":0}`, "{\"brandId\":\"\xff\"}"} {
 		if a := e.post(t, e.urls[0], allScopes, call(1, "get_brand", arguments, "")); a.code(t) != "E_VALIDATION" || !a.Result.IsError {

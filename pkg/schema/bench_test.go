@@ -103,6 +103,16 @@ func BenchmarkValidate(b *testing.B) {
 			}
 		}
 	})
+	b.Run("most members, a name twice at the end", func(b *testing.B) {
+		twice := append(bytes.TrimSuffix(most, []byte("}")), `,"name":"again"}`...)
+		b.SetBytes(int64(len(twice)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, f := segment.Decode(b.Context(), twice); f == nil {
+				b.Fatal("a name is there twice")
+			}
+		}
+	})
 	small := []byte(`{"name":"n","kind":"brand","targets":[{"externalId":"1"}]}`)
 	b.Run("small", func(b *testing.B) {
 		b.ReportAllocs()

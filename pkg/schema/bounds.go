@@ -50,7 +50,7 @@ type budget struct {
 	ctx        context.Context
 	dec        *jsontext.Decoder
 	left, most int
-	names      *names // nil where a name that is there twice does not matter, or the decoder looks for it
+	names      *names // nil where a name that is there twice does not matter
 }
 
 // boundExceeded is the error of a bound.
@@ -91,7 +91,7 @@ func (m *budget) open() error {
 // named judges the object of which a name has just been read, in its quotes.
 func (m *budget) named(quoted []byte) error {
 	if err := m.names.add(quoted); err != nil {
-		return err
+		return &jsontext.SyntacticError{ByteOffset: m.dec.InputOffset() - int64(len(quoted)), JSONPointer: m.dec.StackPointer(), Err: err}
 	}
 	if _, n := m.dec.StackIndex(m.dec.StackDepth()); n > 2*MaxMembers {
 		return boundExceeded{Violation{string(m.dec.StackPointer().Parent()), "maxProperties", "must have at most " + strconv.Itoa(MaxMembers) +

@@ -30,9 +30,11 @@ func (v *Validator) Validate(ctx context.Context, input []byte) *fault.Error {
 
 // judge is Validate, and says what of a valid input is to be read otherwise than it is written.
 func (v *Validator) judge(ctx context.Context, input []byte) ([]mend, *fault.Error) {
-	p, err := v.read(ctx, input, &names{})
-	if errors.Is(err, errTwice) {
-		p, err = v.read(ctx, input, nil)
+	names := &names{}
+	p, err := v.read(ctx, input, names)
+	for errors.Is(err, errSuspected) {
+		names.again()
+		p, err = v.read(ctx, input, names)
 	}
 	if err != nil {
 		return nil, unreadable(err, len(input))
@@ -40,10 +42,10 @@ func (v *Validator) judge(ctx context.Context, input []byte) ([]mend, *fault.Err
 	return p.mends, p.found.fault()
 }
 
-// read reads an input to its end. Without names the decoder looks for those that are there twice, and says which.
+// read reads an input to its end, or to errSuspected.
 func (v *Validator) read(ctx context.Context, input []byte, names *names) (*validation, error) {
-	p := &validation{budget: budget{ctx: ctx, dec: jsontext.NewDecoder(bytes.NewBuffer(input), jsontext.AllowDuplicateNames(names != nil)),
-		left: v.values, most: v.values, names: names}, nulls: v.nulls, lenient: v.lenient}
+	dec := jsontext.NewDecoder(bytes.NewBuffer(input), jsontext.AllowDuplicateNames(true))
+	p := &validation{budget: budget{ctx: ctx, dec: dec, left: v.values, most: v.values, names: names}, nulls: v.nulls, lenient: v.lenient}
 	err := p.value(v.root)
 	if err == nil {
 		if _, end := p.dec.ReadToken(); !errors.Is(end, io.EOF) {

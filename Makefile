@@ -29,8 +29,9 @@ UNRACE     = CGO_ENABLED=0 go test $(filter-out -race,$(TESTFLAGS)) $(ALONE)
 RACED      = $$(go list $(MODULES:%=./%/...) | grep -vE '^hub\.internal/($(shell echo services/e2e $(UNRACED) | tr ' ' '|'))(/|$$)')
 # A test runs as in a release, which knows no workspace. It is compiled in the workspace, all modules at once: a test of
 # scripts/release holds what each module is made of there to what it is made of alone. No result is one of the test cache then, which
-# does not see that a file of another module has changed.
-ALONE     := -exec "env GOWORK=off"
+# does not see that a file of another module has changed. What a test builds is built without cgo, as in a release: make check has
+# compiled the objects.
+ALONE     := -exec "env GOWORK=off CGO_ENABLED=0"
 # What go build does without its links, which nobody keeps: each of 18 programs takes seconds.
 COMPILE   := go list -export
 # How many random lives a property is held to at each run; a change to a state machine deserves more (RAPID_CHECKS=1000).

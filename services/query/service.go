@@ -10,6 +10,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -348,6 +349,25 @@ func (id ID) MarshalJSON() ([]byte, error) {
 	}
 	b = strconv.AppendInt(append(b, '"'), int64(id), 10)
 	return append(b, '"'), nil
+}
+
+// Scan implements sql.Scanner, for the kinds of values that a column of whole numbers comes as.
+func (id *ID) Scan(value any) error {
+	switch v := value.(type) {
+	case int64:
+		*id = ID(v)
+		return nil
+	case uint64:
+		if v <= math.MaxInt64 {
+			*id = ID(v)
+			return nil
+		}
+	case []byte:
+		n, err := strconv.ParseInt(string(v), 10, 64)
+		*id = ID(n)
+		return err
+	}
+	return fmt.Errorf("%v (%T) is no id", value, value)
 }
 
 // DateTime is a DATETIME of the source as it stands there: 2026-01-31T09:00:00,

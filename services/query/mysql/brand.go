@@ -128,25 +128,31 @@ LEFT JOIN partner p ON p.partner_id = b.partner_id
 LEFT JOIN campaign c ON c.campaign_id = ` + lastCampaignID + join + `
 ORDER BY page.last_campaign_at DESC, page.brand_id` + order
 	brands := []query.BrandMatch{}
+	var id query.ID
+	idAlone := firstOf(17, &id)
+	// What is not kept of a row is there once for all of them.
+	var contactID, campaignID sql.NullInt64
+	var category, partner, campaign, status, name, email, position sql.NullString
 	err := s.Query(ctx, statement, args, func(r *sql.Rows) error {
+		if contact && len(brands) > 0 { // another contact of the same brand is not the best one
+			if err := r.Scan(idAlone...); err != nil || id == brands[len(brands)-1].ID {
+				return err
+			}
+		}
 		var b query.BrandMatch
-		var id, campaign sql.NullInt64
-		var name, email, campaignName, status sql.NullString
 		var start *query.DateTime
-		var position *string
-		if err := r.Scan(&b.ID, &b.Name, &b.President, &b.CategoryID, &b.CategoryName, &b.CountryCode, &b.PartnerID, &b.PartnerName,
-			nullDateTime(&b.LastCampaignAt), &campaign, &campaignName, &status, nullDateTime(&start), &id, &name, &email, &position); err != nil {
+		if err := r.Scan(&b.ID, &b.Name, &b.President, &b.CategoryID, &category, &b.CountryCode, &b.PartnerID, &partner,
+			nullDateTime(&b.LastCampaignAt), &campaignID, &campaign, &status, nullDateTime(&start), &contactID, &name, &email,
+			&position); err != nil {
 			return err
 		}
-		if n := len(brands); n > 0 && brands[n-1].ID == b.ID {
-			return nil // a contact that comes second
-		}
-		if campaign.Valid {
-			b.LastCampaign = &query.LastCampaign{ID: query.ID(campaign.Int64), Name: campaignName.String, StatusCode: status.String,
+		b.CategoryName, b.PartnerName = textOf(category), textOf(partner)
+		if campaignID.Valid {
+			b.LastCampaign = &query.LastCampaign{ID: query.ID(campaignID.Int64), Name: campaign.String, StatusCode: status.String,
 				Status: query.CampaignStatus(status.String), StartAt: *start}
 		}
-		if id.Valid {
-			b.Contact = &query.BrandContact{ID: query.ID(id.Int64), Name: name.String, Email: email.String, Position: position}
+		if contactID.Valid {
+			b.Contact = &query.BrandContact{ID: query.ID(contactID.Int64), Name: name.String, Email: email.String, Position: textOf(position)}
 		}
 		brands = append(brands, b)
 		return nil

@@ -8,7 +8,10 @@ import (
 )
 
 // Source is the marketplace's database on one server. It implements query.Source and query.RecipientSource.
-type Source struct{ *server.Server }
+type Source struct {
+	*server.Server
+	starts starts
+}
 
 var _ query.Source = (*Source)(nil)
 
@@ -19,5 +22,5 @@ func Open(dsn string, o server.Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Source{s}, nil
+	return &Source{Server: s}, nil
 }

@@ -43,6 +43,29 @@ func (s dateTimeScanner) Scan(value any) error {
 	return nil
 }
 
+// firstOf are fields that take the first of so many columns of a row and leave the others unread.
+func firstOf(columns int, field any) []any {
+	fields := []any{field}
+	for range columns - 1 {
+		fields = append(fields, unread{})
+	}
+	return fields
+}
+
+// unread is a field that takes nothing.
+type unread struct{}
+
+// Scan implements sql.Scanner.
+func (unread) Scan(any) error { return nil }
+
+// textOf is a text, or nil for NULL.
+func textOf(s sql.NullString) *string {
+	if !s.Valid {
+		return nil
+	}
+	return &s.String
+}
+
 // conditions are the filters of a search, joined with AND.
 type conditions struct {
 	text []string

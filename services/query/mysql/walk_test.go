@@ -1,8 +1,10 @@
 package mysql
 
 import (
+	"database/sql"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -17,7 +19,7 @@ import (
 
 // marketplace fills a source: 4,000 brands of 900 partners and of some that are gone, each tenth without a campaign and each seventh
 // without a new one, and 24,000 campaigns that start together with others, one in fifty at one moment.
-func marketplace(t *testing.T, on *localserver.SourceServer) *Source {
+func marketplace(t *testing.T, on *localserver.SourceServer) (*Source, *sql.DB) {
 	adminDSN, readerDSN := hubtest.SourceDBOn(t, on)
 	db := admin(t, adminDSN)
 	insert := func(table string, n int, row func(i int) string) {
@@ -59,13 +61,13 @@ func marketplace(t *testing.T, on *localserver.SourceServer) *Source {
 	if _, err := db.ExecContext(t.Context(), "ANALYZE TABLE partner, partner_admin, brand, campaign"); err != nil {
 		t.Fatal(err)
 	}
-	return openSource(t, readerDSN, server.Options{})
+	return openSource(t, readerDSN, server.Options{}), db
 }
 
 // TestWalksAnswerAsTheWholeTable compares what is found among the newest campaigns with the statement that looks at all candidates.
 func TestWalksAnswerAsTheWholeTable(t *testing.T) {
 	hubtest.SourceServers(t, func(t *testing.T, on *localserver.SourceServer) {
-		s := marketplace(t, on)
+		s, db := marketplace(t, on)
 		day := rapid.Custom(func(t *rapid.T) time.Time {
 			// Campaigns start every three hours: a third of the dates are at such a moment, the others one or two minutes later.
 			return time.Date(2022, 1, 1, 3*rapid.IntRange(-100, 13_500).Draw(t, "hours"), rapid.IntRange(0, 2).Draw(t, "minutes"), 0, 0, time.UTC)
@@ -125,7 +127,57 @@ func TestWalksAnswerAsTheWholeTable(t *testing.T) {
 			}
 			equal(t, f, got, want)
 		}))
+		t.Run("after a change", func(t *testing.T) {
+			for _, change := range []string{"", "UPDATE campaign SET start_at = start_at - INTERVAL 1 YEAR WHERE campaign_id % 3 > 0",
+				"UPDATE campaign SET start_at = '2027-01-01' WHERE campaign_id % 50 = 1", "DELETE FROM campaign WHERE campaign_id % 10 > 0"} {
+				if change != "" {
+					if _, err := db.ExecContext(t.Context(), change); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, f := range []query.BrandFilter{{Page: query.Page{Limit: 50}}, {Page: query.Page{Limit: 5}, CountryCode: "US"},
+					{Page: query.Page{Limit: 50}, LastCampaignBefore: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)}} {
+					got, err := s.SearchBrands(t.Context(), f)
+					if err != nil {
+						t.Fatal(err)
+					}
+					want, err := s.brands(t.Context(), f, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if len(got) == 0 || !reflect.DeepEqual(got, want) {
+						t.Errorf("after %q, %+v: %d brands that are not those of the whole table", change, f, len(got))
+					}
+				}
+			}
+		})
 	})
+}
+
+// TestStarts are kept for a minute, and never more than so many.
+func TestStarts(t *testing.T) {
+	var s starts
+	now := time.Date(2026, 1, 31, 9, 0, 0, 0, time.UTC)
+	of := window{campaigns: 306}
+	s.put(of, start{since: now.AddDate(0, -1, 0), read: now})
+	for _, c := range []struct {
+		of    window
+		after time.Duration
+		known bool
+	}{
+		{of, 0, true}, {of, startsAge - 1, true}, {of, startsAge, false},
+		{window{campaigns: 307}, 0, false}, {window{campaigns: 306, codes: "1206"}, 0, false}, {window{campaigns: 306, before: now}, 0, false},
+	} {
+		if got, known := s.get(c.of, now.Add(c.after)); known != c.known || known && !got.since.Equal(now.AddDate(0, -1, 0)) {
+			t.Errorf("%+v after %s: %+v, %v", c.of, c.after, got, known)
+		}
+	}
+	for i := range int64(3 * mostStarts) {
+		s.put(window{campaigns: i}, start{read: now})
+		if _, known := s.get(window{campaigns: i}, now); !known || len(s.known) > mostStarts {
+			t.Fatalf("%d are kept, the last one %v", len(s.known), known)
+		}
+	}
 }
 
 // maybe draws a value in two of three cases.

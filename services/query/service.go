@@ -10,7 +10,6 @@ package query
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -351,23 +350,15 @@ func (id ID) MarshalJSON() ([]byte, error) {
 	return append(b, '"'), nil
 }
 
-// Scan implements sql.Scanner, for the kinds of values that a column of whole numbers comes as.
+// Scan implements sql.Scanner. The driver brings texts, and whole numbers of prepared statements.
 func (id *ID) Scan(value any) error {
-	switch v := value.(type) {
-	case int64:
-		*id = ID(v)
-		return nil
-	case uint64:
-		if v <= math.MaxInt64 {
-			*id = ID(v)
-			return nil
-		}
-	case []byte:
-		n, err := strconv.ParseInt(string(v), 10, 64)
-		*id = ID(n)
-		return err
+	text, ok := value.([]byte)
+	if !ok {
+		text = fmt.Append(nil, value)
 	}
-	return fmt.Errorf("%v (%T) is no id", value, value)
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	*id = ID(n)
+	return err
 }
 
 // DateTime is a DATETIME of the source as it stands there: 2026-01-31T09:00:00,

@@ -48,8 +48,8 @@ func (p *allowance) end(n int) {
 }
 
 const (
-	// writeChunk is how much of an answer is written at a time: each has to make progress.
-	writeChunk = 16 << 10
+	// writeChunk is how much of an answer is written at a time. More would let who reads look like who does not.
+	writeChunk = 64 << 10
 	// unsentBytes bounds what the system keeps of an answer that is not read, beside a chunk and what has
 	// been sent: by itself it takes megabytes of each. As many answers may go unread as there are connections.
 	unsentBytes = 16 << 10
@@ -112,7 +112,7 @@ type pacedConn struct {
 	patience allowance
 }
 
-// Write writes a chunk at a time, each of which has to move within what the peer has left of its allowance.
+// Write writes a chunk at a time. What moves of it within what the peer has left of its allowance adds to that.
 func (c *pacedConn) Write(b []byte) (n int, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,6 +127,9 @@ func (c *pacedConn) Write(b []byte) (n int, err error) {
 		}
 		c.patience.end(moved)
 		n += moved
+		if errors.Is(err, os.ErrDeadlineExceeded) && c.patience.left > 0 {
+			continue // it reads as fast as it has to
+		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			// What the peer has not read goes with the connection, or the system would offer it on.
 			err = errors.Join(err, discardUnsent(c.Conn))

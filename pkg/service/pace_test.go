@@ -160,6 +160,20 @@ func (s *slowly) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// TestAReaderAboveTheLeastRateIsNotCutOff though it takes longer for what is written at a time than it may stall.
+func TestAReaderAboveTheLeastRateIsNotCutOff(t *testing.T) {
+	t.Parallel()
+	const stall = time.Second
+	r := run(t, "", with("HUB_STALL_TIMEOUT="+stall.String(), "HUB_LEAST_RATE=8KiB")...)
+	c := r.dial(t)
+	send(t, c, "GET /large HTTP/1.1\r\nHost: x\r\n\r\n")
+	began := time.Now()
+	n, err := io.CopyN(io.Discard, &slowly{c, 2 << 10, 50 * time.Millisecond}, 192<<10)
+	if took := time.Since(began); err != nil || took < 4*stall {
+		t.Errorf("%d bytes in %s: %v", n, took, err)
+	}
+}
+
 func TestAReaderBelowTheLeastRateIsCutOff(t *testing.T) {
 	t.Parallel()
 	r := run(t, "", with("HUB_STALL_TIMEOUT=1s", "HUB_LEAST_RATE=1MiB")...)

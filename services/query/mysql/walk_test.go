@@ -1,6 +1,7 @@
 package mysql
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -101,14 +102,7 @@ func TestWalksAnswerAsTheWholeTable(t *testing.T) {
 					f.Category.IDs = append(f.Category.IDs, id)
 				}
 			}
-			got, err := s.SearchBrands(t.Context(), f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want, err := s.brands(t.Context(), f, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			got, want := brandsBothWays(t.Context(), t, s, f)
 			equal(t, f, got, want)
 		}))
 		t.Run("campaigns", rapid.MakeCheck(func(t *rapid.T) {
@@ -137,14 +131,7 @@ func TestWalksAnswerAsTheWholeTable(t *testing.T) {
 				}
 				for _, f := range []query.BrandFilter{{Page: query.Page{Limit: 50}}, {Page: query.Page{Limit: 5}, CountryCode: "US"},
 					{Page: query.Page{Limit: 50}, LastCampaignBefore: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)}} {
-					got, err := s.SearchBrands(t.Context(), f)
-					if err != nil {
-						t.Fatal(err)
-					}
-					want, err := s.brands(t.Context(), f, nil)
-					if err != nil {
-						t.Fatal(err)
-					}
+					got, want := brandsBothWays(t.Context(), t, s, f)
 					if len(got) == 0 || !reflect.DeepEqual(got, want) {
 						t.Errorf("after %q, %+v: %d brands that are not those of the whole table", change, f, len(got))
 					}
@@ -152,6 +139,19 @@ func TestWalksAnswerAsTheWholeTable(t *testing.T) {
 			}
 		})
 	})
+}
+
+// brandsBothWays are the brands as a search finds them, and as the statement does that looks at all candidates.
+func brandsBothWays(ctx context.Context, t rapid.TB, s *Source, f query.BrandFilter) (found, ofAll []query.BrandMatch) {
+	t.Helper()
+	found, err := s.SearchBrands(ctx, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ofAll, err = s.brands(ctx, f, nil); err != nil {
+		t.Fatal(err)
+	}
+	return found, ofAll
 }
 
 // TestStarts are kept for a minute, and never more than so many.

@@ -12,9 +12,8 @@ import (
 	"hub.internal/pkg/inventory"
 )
 
-// TestAServiceIsItsDomain holds main and the build function of each service to 40 lines together, and
-// those of the edge, which has the pipeline to put together, to 80. What a service has in common with
-// the others is pkg/service's.
+// TestAServiceIsItsDomain holds main and the build function of each service to 40 lines together. What a service
+// has in common with the others is pkg/service's.
 func TestAServiceIsItsDomain(t *testing.T) {
 	root := hubtest.Root(t)
 	services, err := inventory.Load(root)
@@ -42,10 +41,7 @@ func TestAServiceIsItsDomain(t *testing.T) {
 				}
 			}
 		}
-		most := 40
-		if s.Edge {
-			most = 80
-		}
+		const most = 40
 		n := lines["main"] + lines["build"]
 		t.Logf("%s: %d lines", s.Name, n)
 		if lines["main"] == 0 || lines["build"] == 0 || n > most {

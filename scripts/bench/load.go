@@ -51,7 +51,8 @@ type measurement struct {
 // mostOverMCP is how many rows a workload may have to be asked over MCP, where an answer ends at 40,000 bytes, which a model reads at once.
 const mostOverMCP = 200
 
-// run runs everything: per workload and concurrency the targets take turns, round by round.
+// run runs everything: per workload and concurrency the targets take turns, and each second round in the reverse order, since
+// what one target leaves to the machine (collecting its garbage, a database's flush) slows down the one behind it.
 func (b *bench) run(ctx context.Context, works []*workload) error {
 	b.pids["bench"] = os.Getpid()
 	b.answers = map[[2]string][][]byte{}
@@ -68,8 +69,9 @@ func (b *bench) run(ctx context.Context, works []*workload) error {
 		}
 		for _, c := range w.concurrency {
 			rounds := map[string][]measurement{}
+			order := slices.Clone(targets)
 			for round := range b.rounds {
-				for _, t := range targets {
+				for _, t := range order {
 					m, err := b.measure(ctx, t, w, c)
 					if err != nil {
 						return fmt.Errorf("%s, concurrency %d, %s: %w", w.name, c, t.name, err)
@@ -77,6 +79,7 @@ func (b *bench) run(ctx context.Context, works []*workload) error {
 					b.say("%-9s c %-2d round %d  %-15s %8.0f calls/s  p50 %7.2f ms  errors %d", w.name, c, round+1, t.name, m.rate, ms(m.p50), m.errors)
 					rounds[t.name] = append(rounds[t.name], m)
 				}
+				slices.Reverse(order)
 			}
 			for _, t := range targets {
 				b.cells = append(b.cells, cell{w.name, t.name, c, middle(rounds[t.name])})

@@ -15,7 +15,7 @@
 // The servers are as `make up` makes them, with fsync; the services have their default
 // settings but for MCP_MAX_ROW_LIMIT=10000. Everything is made anew at each run.
 //
-// The targets take turns, A B C A B C, so that a slow minute of the machine is everybody's,
+// The targets take turns, A B C C B A, so that a slow minute of the machine is everybody's,
 // and the report shows the medians of the rounds. Every answer is checked. Absolute rates
 // differ from machine to machine: the ratios within one run are what counts.
 package main

@@ -41,8 +41,7 @@ func (s *Source) Codes(ctx context.Context, table, column string) ([]string, err
 
 // Facts implements query.Source. It reads the newest rows by the primary key.
 // The first column of codes has the signs of the amounts beside it, since whoever sums has to know which kinds are
-// negative. Its
-// caller gives it two seconds, and keeps what came for ten minutes.
+// negative. Its caller gives it two seconds, and keeps what came for ten minutes.
 func (s *Source) Facts(ctx context.Context, table string, shape query.TableShape) (query.TableFacts, error) {
 	facts := query.TableFacts{Codes: map[string][]query.Code{}}
 	var err error

@@ -46,8 +46,7 @@ func (s *Source) walk(ctx context.Context, c query.CampaignFilter, perRow int64,
 		if c.StartedAfter.IsZero() && len(c.StatusCodes) == 0 {
 			return nil
 		}
-		// Of a bounded range of dates it may be cheaper to read the whole range than the whole table: the range is counted
-		// up to
+		// Of a bounded range of dates it may be cheaper to read the whole range than the whole table: the range is counted up to
 		// the bound.
 		there, args := byStatus(c, `SELECT 1`, ` LIMIT ?`, ` UNION ALL `, bound)
 		if in, err := s.count(ctx, there+` LIMIT ?`, append(args, bound)); err != nil || in >= bound {

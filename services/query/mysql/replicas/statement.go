@@ -9,8 +9,7 @@ import (
 // ReadStatement implements query.StatementReader. A statement whose server goes away runs once more, from its
 // beginning, on another one: nothing of its answer leaves before it is whole.
 // Columns may come to the writer a second time then, which is how it knows to begin anew. The turn goes with the statement:
-// of
-// the server that was left, nothing is told any more, although a piece of it may still run there until its time limit.
+// of the server that was left, nothing is told any more, although a piece of it may still run there until its time limit.
 func (s *Set) ReadStatement(ctx context.Context, st query.Statement, to query.RowWriter) error {
 	m := s.pick(nil)
 	err, moves := m.read(ctx, st, to, true)

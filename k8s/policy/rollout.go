@@ -93,7 +93,7 @@ func pooled(r *review) {
 			return n
 		}
 		statements := number("HUB_SQL_CONCURRENT")
-		each := number("HUB_SOURCE_POOL") + statements*3/2 + 3 + statements
+		each := number("HUB_SOURCE_POOL") + statements*3/2 + 5 + statements
 		pods := int(h.Spec.MaxReplicas) + u.MaxSurge.IntValue()
 		r.require(pods*each <= given, "%s: %d pods with %d connections each, and the source gives %d", d.Name, pods, each, given)
 	})

@@ -113,7 +113,7 @@ var (
 	link = regexp.MustCompile(`\[([^\]\[]*)\]\(([^)\s]+)\)`)
 	// heading is what an anchor leads to.
 	heading = regexp.MustCompile(`(?m)^#{1,6} (.*)$`)
-	// named is a link's text that is a name of the code, with the package or type that it belongs to.
+	// named is a link's text, or one of several with commas between them, that is a name of the code, with the package or type that it belongs to.
 	named = regexp.MustCompile("^`?(?:[A-Za-z]\\w*\\.)*([A-Za-z]\\w*)`?$")
 )
 
@@ -150,10 +150,12 @@ func TestDocumentsLeadSomewhere(t *testing.T) {
 			if anchor != "" && !anchors(texts[to])[anchor] {
 				t.Errorf("%s: %s has no heading #%s", name, to, anchor)
 			}
-			if what := named.FindStringSubmatch(m[1]); what != nil && filepath.Ext(to) == ".go" && what[1] != "go" {
-				names++
-				if !regexp.MustCompile(`\b` + what[1] + `\b`).MatchString(read(t, to)) {
-					t.Errorf("%s: %s does not have %s", name, to, m[1])
+			for said := range strings.SplitSeq(m[1], ", ") {
+				if what := named.FindStringSubmatch(said); what != nil && filepath.Ext(to) == ".go" && what[1] != "go" {
+					names++
+					if !regexp.MustCompile(`\b` + what[1] + `\b`).MatchString(read(t, to)) {
+						t.Errorf("%s: %s does not have %s", name, to, said)
+					}
 				}
 			}
 		}

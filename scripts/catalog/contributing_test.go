@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,42 +19,13 @@ import (
 // TestATwentySecondTool does what CONTRIBUTING.md says of a tool, in files that lie over those of the repository (go build -overlay),
 // and sees the tool in the manifest of its owner, in the catalog that gateways boot from, and in the table.
 func TestATwentySecondTool(t *testing.T) {
-	t.Setenv("GOWORK", "") // as in the repository: make test runs tests without the workspace
-	t.Setenv("CGO_ENABLED", "0")
-	root := hubtest.Root(t)
-	t.Chdir(root)
-	_, recipe, found := strings.Cut(content(t, "CONTRIBUTING.md"), "\n## A tool\n")
-	recipe, _, _ = strings.Cut(recipe, "\n## ")
-	code := regexp.MustCompile("(?s)```go\n(func (\\w+)Tool\\(.*?)```").FindStringSubmatch(recipe)
-	example := regexp.MustCompile("`examples/(\\w+)\\.json`:\\s+`(\\[.*?\\])`").FindStringSubmatch(recipe)
-	if !found || code == nil || example == nil {
-		t.Fatalf("the recipe has no code or no example:\n%s", recipe)
-	}
-	const list = "saveMessageDraftTool(s)}"
-	declared := content(t, "services/authoring/tools.go")
-	if !strings.Contains(declared, list) {
-		t.Fatalf("the list of tools does not end with %s", list)
-	}
-	name := example[1]
-	overlay(t, map[string]string{
-		"services/authoring/tools.go":                   strings.Replace(declared, list, "saveMessageDraftTool(s), "+code[2]+"Tool(s)}", 1),
-		"services/authoring/examples/" + name + ".json": example[2],
+	r := readRecipe(t, "A tool")
+	r.overlay(t, "services/authoring/tools.go", "saveMessageDraftTool(s)}", "saveMessageDraftTool(s), newestSegmentTool(s)}", map[string]string{
+		"services/authoring/examples/newest_segment.json": r.example,
 		"services/authoring/newest.go": "package authoring\n\nimport (\n\t\"context\"\n\n\t\"hub.internal/pkg/schema\"\n" +
-			"\t\"hub.internal/pkg/tool\"\n)\n\n" + code[1],
+			"\t\"hub.internal/pkg/tool\"\n)\n\n" + r.code,
 	})
 
-	services, err := inventory.Load(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	owner, err := services.Find("authoring")
-	if err != nil {
-		t.Fatal(err)
-	}
-	now, err := manifests(inventory.Inventory{owner})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var catalog tool.Catalog
 	if err := json.Unmarshal([]byte(content(t, catalogFile)), &catalog); err != nil {
 		t.Fatal(err)
@@ -60,16 +33,93 @@ func TestATwentySecondTool(t *testing.T) {
 	before := count(catalog.Manifests)
 	for i, m := range catalog.Manifests {
 		if m.Service == "authoring" {
-			catalog.Manifests[i] = now[0]
+			catalog.Manifests[i] = manifestOf(t, "authoring")
 		}
 	}
 	if got := count(catalog.Manifests); got != before+1 {
 		t.Errorf("%d tools, and %d with another one", before, got)
 	}
 	table, err := withTable([]byte(content(t, tableFile)), catalog.Manifests)
-	if err != nil || !bytes.Contains(table, []byte("\n| `"+name+"` | query | `query` | no | authoring |")) {
-		t.Errorf("%v: the table lacks %s:\n%s", err, name, table)
+	if err != nil || !bytes.Contains(table, []byte("\n| `newest_segment` | query | `query` | no | authoring |")) {
+		t.Errorf("%v: the table lacks newest_segment:\n%s", err, table)
 	}
+}
+
+// TestAnotherRoute does what CONTRIBUTING.md says of a route, and sees it in its owner's manifest.
+func TestAnotherRoute(t *testing.T) {
+	r := readRecipe(t, "A route of /v1")
+	r.overlay(t, "services/payments/api/routes.go", "redeliverRoute(s)}", "redeliverRoute(s), methodsRoute()}", map[string]string{
+		"services/payments/api/examples/pay.methods.json": r.example,
+		"services/payments/api/methods.go": "package api\n\nimport (\n\t\"context\"\n\t\"net/http\"\n\n\t\"hub.internal/pkg/schema\"\n" +
+			"\t\"hub.internal/pkg/tool\"\n)\n\n" + r.code,
+	})
+	if !slices.ContainsFunc(manifestOf(t, "payments").Routes, func(route tool.RouteSpec) bool { return route.Path == "/v1/pay/methods" }) {
+		t.Error("payments' manifest lacks the route")
+	}
+}
+
+// TestTheNextMigration: the number that CONTRIBUTING.md gives a new migration is not taken.
+func TestTheNextMigration(t *testing.T) {
+	t.Chdir(hubtest.Root(t))
+	named := regexp.MustCompile("`(\\d{5})_\\w+\\.sql` in (services/\\S+/migrations)").FindStringSubmatch(content(t, "CONTRIBUTING.md"))
+	if named == nil {
+		t.Fatal("CONTRIBUTING.md names no migration")
+	}
+	there, err := filepath.Glob(named[2] + "/*.sql")
+	if err != nil || len(there) == 0 {
+		t.Fatal(err, "there are no migrations in", named[2])
+	}
+	if next := fmt.Sprintf("%05d", len(there)+1); named[1] != next {
+		t.Errorf("CONTRIBUTING.md calls the next migration %s, but it is %s", named[1], next)
+	}
+}
+
+// recipe is what a section of CONTRIBUTING.md says to write: Go code, and the file of its example.
+type recipe struct{ code, example string }
+
+// readRecipe reads a recipe, and goes to the root of the repository.
+func readRecipe(t *testing.T, section string) recipe {
+	t.Helper()
+	t.Setenv("GOWORK", "") // as in the repository: make test runs tests without the workspace
+	t.Setenv("CGO_ENABLED", "0")
+	t.Chdir(hubtest.Root(t))
+	_, text, found := strings.Cut(content(t, "CONTRIBUTING.md"), "\n## "+section+"\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	code := regexp.MustCompile("(?s)```go\n(.*?)```").FindStringSubmatch(text)
+	example := regexp.MustCompile("`\\S*examples/[\\w.]+\\.json`:\\s+`(\\[.*?\\])`").FindStringSubmatch(text)
+	if !found || code == nil || example == nil {
+		t.Fatalf("the recipe %q has no code or no example:\n%s", section, text)
+	}
+	return recipe{code[1], example[1]}
+}
+
+// overlay lays the recipe's files over the repository, and one in which its code is added to the list that ends with last.
+func (r recipe) overlay(t *testing.T, listed, last, longer string, files map[string]string) {
+	t.Helper()
+	list := content(t, listed)
+	if !strings.Contains(list, last) {
+		t.Fatalf("the list of %s does not end with %s", listed, last)
+	}
+	files[listed] = strings.Replace(list, last, longer, 1)
+	overlay(t, files)
+}
+
+// manifestOf builds the service and asks it.
+func manifestOf(t *testing.T, service string) tool.Manifest {
+	t.Helper()
+	services, err := inventory.Load(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner, err := services.Find(service)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := manifests(inventory.Inventory{owner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list[0]
 }
 
 func count(manifests []tool.Manifest) (n int) {

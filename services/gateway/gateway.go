@@ -1,7 +1,7 @@
 // Package gateway puts the rooms of the gateway together: it serves the edge by its transports, and the console. The rooms
 // have an order, and none imports one above it:
 //
-//	reference, cache → catalog → edge → rest, v1, mcp, console, redis → this package → cmd
+//	reference, cache → catalog → edge → lease → rest, v1, mcp, console, redis → this package → cmd
 package gateway
 
 import (

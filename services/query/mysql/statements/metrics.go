@@ -21,7 +21,7 @@ func Observe(servers ...Pools) (forget func()) {
 	var ends []func()
 	for name, of := range map[string]func(Pools) []*sql.DB{
 		"source":          func(p Pools) []*sql.DB { return []*sql.DB{p.Server.DB()} },
-		"source sessions": func(p Pools) []*sql.DB { return []*sql.DB{p.Reader.ordinary.db, p.Reader.heavy.db} },
+		"source sessions": func(p Pools) []*sql.DB { return []*sql.DB{p.Reader.ordinary.db, p.Reader.heavy.db, p.Reader.groups.db} },
 		"source kills":    func(p Pools) []*sql.DB { return []*sql.DB{p.Reader.kills} },
 	} {
 		ends = append(ends, telemetry.ObservePool(name, func() (sum telemetry.Pool) {

@@ -1,6 +1,6 @@
 // Package admin keeps what an operator finds in the console beside the services' own pages: groups of the
 // menu, their items, and the pages that agents write there, every version of them. It refuses to let
-// anything into a page that could run, hide or lead astray, and to delete what was ever shown.
+// anything into a page that could run, hide or lead astray, and to delete a page that was ever written.
 //
 // The domain is in menu.go, page.go and section.go; this file is what the tools can ask for.
 package admin

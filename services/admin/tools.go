@@ -40,8 +40,8 @@ type listMenuGroupsIn struct {
 func listMenuGroupsTool(s *Service) tool.Tool {
 	return tool.New(tool.Declaration{
 		Name: listMenuGroups, Position: 12, Category: tool.Query, Scope: scopeQuery,
-		Description: "The groups of the console's menu with their items, in the order of tabs and sidebar: the groupSlug and itemSlug " +
-			"of create_menu_item and upsert_dynamic_page.",
+		Description: "The groups of the console's menu with their items, in the order of tabs and sidebar: the groupSlug of " +
+			"create_menu_item, groupSlug and itemSlug of upsert_dynamic_page.",
 		Input: schema.Object(
 			schema.Optional("includeFixed", schema.Boolean("Also the built-in groups (System, Admin), which take no items.")),
 		),

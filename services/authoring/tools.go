@@ -76,7 +76,7 @@ func listDraftsTool(s *Service) tool.Tool {
 		Description: "The stored drafts, newest first: status, segment, how far the review is (decisions) and the sending (delivery). " +
 			"rejected lists what people rejected, with their note and reason, to write exactly those again: recipient (the wrong one), " +
 			"content (wrong or untrue), tone (or language), timing (not now), duplicate (asked already), other. A draft goes draft → " +
-			"in_review (queue_for_review) → approved or rejected (people) → sent.",
+			"in_review (queue_for_review) → approved (→ sent) or rejected by people, who may cancel or undo.",
 		Input: schema.Object(
 			schema.Optional("limit", schema.Integer("", schema.Range(1, maxList), schema.Default(defaultList))),
 			schema.Optional("status", schema.String("Only drafts in this status.", schema.Enum(Statuses()...))),

@@ -96,6 +96,9 @@ func (b *theBrowser) start(t testing.TB) context.Context {
 			chromedp.Flag("disable-domain-reliability", true),
 			chromedp.Flag("no-pings", true),
 			chromedp.Flag("disable-gpu", true),
+			// Nothing is drawn in three dimensions: no process for it.
+			chromedp.Flag("disable-software-rasterizer", true),
+			chromedp.Flag("in-process-gpu", true),
 		)
 		ctx, endAll := chromedp.NewExecAllocator(context.Background(), options...)
 		ctx, _ = chromedp.NewContext(ctx)

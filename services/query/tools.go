@@ -293,7 +293,7 @@ type readSQLDoc struct {
 	RowCount    int64   `json:"row_count" jsonschema:"Number of rows in this answer"`
 	Truncated   bool    `json:"truncated" jsonschema:"true when the statement has more rows than this answer; false when its own LIMIT ended it"`
 	RowLimit    int64   `json:"row_limit" jsonschema:"The row cap that applied: limit, or less where the server allows less"`
-	TruncatedBy string  `json:"truncated_by,omitempty" jsonschema:"bytes when the size of the answer cut it (max_result_bytes); absent when the row cap did. With no row at all, the first is larger than an answer may be: select fewer or shorter columns, such as LEFT(col, 1000)"`
+	TruncatedBy string  `json:"truncated_by,omitempty" jsonschema:"bytes when the size of the answer cut it (max_result_bytes, over MCP 40,000 bytes); absent when the row cap did. With no row at all, the first is larger than an answer may be: select fewer or shorter columns, such as LEFT(col, 1000)"`
 	// Warnings are what the server and the guard noticed.
 	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"What may have been meant otherwise, such as a text compared as a date; absent when there is nothing"`
 }
@@ -324,12 +324,12 @@ func executeReadSQLTool(s *Service) tool.Tool {
 					"too many columns (rule sql.columns), or the database refused it (rule sql.server, with details.db_errno), as one that needs more " +
 					"than max_temporary_bytes."},
 			{Code: fault.DBTimeout,
-				Reason: "The statement ran longer than MCP_QUERY_TIMEOUT_MS and was stopped. The same one would again, so it is not retryable: " +
-					"details.narrow says how to read less."},
+				Reason: "The statement ran longer than MCP_QUERY_TIMEOUT_MS, or than a second with JSON_ARRAYAGG, JSON_OBJECTAGG or long computed " +
+					"texts, and was stopped. The same one would again, so it is not retryable: details.narrow says how to read less."},
 			{Code: fault.RateLimit,
-				Reason: "Too many statements run on the source database, or too many large answers are on their way, or a statement of this key was " +
-					"stopped and the database has not ended it yet: write that one cheaper (details.scope is source). Try again after retryAfter " +
-					"seconds."},
+				Reason: "Too many statements run on the source database, or too many large answers are on their way, or another statement with " +
+					"JSON_ARRAYAGG, JSON_OBJECTAGG or long computed texts runs (one at a time), or a statement of this key was stopped and the " +
+					"database has not ended it yet: write that one cheaper (details.scope is source). Try again after retryAfter seconds."},
 			{Code: fault.DB,
 				Reason: "The source database cannot be reached or broke the statement off (deadlock, lock wait), or the call could not be recorded. " +
 					"Try again in a moment."},

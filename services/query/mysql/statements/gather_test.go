@@ -1,8 +1,10 @@
 package statements
 
 import (
+	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -90,6 +92,21 @@ func TestGatheringWaitsItsTurn(t *testing.T) {
 	if err := <-second; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestNoPlaceForAHeavyStatement: who waits in vain is told what there is too much of, and when to come again.
+func TestNoPlaceForAHeavyStatement(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Reader{place: make(chan struct{}, 1)}
+		if _, err := r.enterHeavy(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		_, err := r.enterHeavy(t.Context(), nil)
+		f := fault.From(err)
+		if want := map[string]any{"scope": "source", "retryAfter": 1}; f.Code != fault.RateLimit || !reflect.DeepEqual(f.Details, want) {
+			t.Errorf("%v, with %v", err, f.Details)
+		}
+	})
 }
 
 type endTold struct{ told chan struct{} }

@@ -335,7 +335,7 @@ func (r *Reader) enterHeavy(ctx context.Context, turn query.Turn) (query.Turn, e
 	case <-ctx.Done():
 		return nil, fault.New(fault.RateLimit, "Other statements that may take much of the source database's memory run now, one at a "+
 			"time: those with JSON_ARRAYAGG, JSON_OBJECTAGG or long computed texts. Try again in a moment, or select the rows and "+
-			"columns themselves.").After(time.Second).Because(ctx.Err())
+			"columns themselves.").With(map[string]any{"scope": "source", "retryAfter": 1}).After(time.Second).Because(ctx.Err())
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 // and sees the tool in the manifest of its owner, in the catalog that gateways boot from, and in the table.
 func TestATwentySecondTool(t *testing.T) {
 	r := readRecipe(t, "A tool")
-	r.overlay(t, "services/authoring/tools.go", "saveMessageDraftTool(s)}", "saveMessageDraftTool(s), newestSegmentTool(s)}", map[string]string{
+	r.overlay(t, "services/authoring/tools.go", "saveMessageDraftTool(s)", "newestSegmentTool(s)", map[string]string{
 		"services/authoring/examples/newest_segment.json": r.example,
 		"services/authoring/newest.go": "package authoring\n\nimport (\n\t\"context\"\n\n\t\"hub.internal/pkg/schema\"\n" +
 			"\t\"hub.internal/pkg/tool\"\n)\n\n" + r.code,
@@ -48,10 +48,10 @@ func TestATwentySecondTool(t *testing.T) {
 // TestAnotherRoute does what CONTRIBUTING.md says of a route, and sees it in its owner's manifest.
 func TestAnotherRoute(t *testing.T) {
 	r := readRecipe(t, "A route of /v1")
-	r.overlay(t, "services/payments/api/routes.go", "redeliverRoute(s)}", "redeliverRoute(s), methodsRoute()}", map[string]string{
+	r.overlay(t, "services/payments/api/routes.go", "redeliverRoute(s)", "methodsRoute()", map[string]string{
 		"services/payments/api/examples/pay.methods.json": r.example,
-		"services/payments/api/methods.go": "package api\n\nimport (\n\t\"context\"\n\t\"net/http\"\n\n\t\"hub.internal/pkg/schema\"\n" +
-			"\t\"hub.internal/pkg/tool\"\n)\n\n" + r.code,
+		"services/payments/api/methods.go": "package api\n\nimport (\n\t\"context\"\n\t\"net/http\"\n\n" +
+			"\t\"hub.internal/pkg/schema\"\n\t\"hub.internal/pkg/tool\"\n)\n\n" + r.code,
 	})
 	if !slices.ContainsFunc(manifestOf(t, "payments").Routes, func(route tool.RouteSpec) bool { return route.Path == "/v1/pay/methods" }) {
 		t.Error("payments' manifest lacks the route")
@@ -93,14 +93,14 @@ func readRecipe(t *testing.T, section string) recipe {
 	return recipe{code[1], example[1]}
 }
 
-// overlay lays the recipe's files over the repository, and one in which its code is added to the list that ends with last.
-func (r recipe) overlay(t *testing.T, listed, last, longer string, files map[string]string) {
+// overlay lays the recipe's files over the repository, and the file listed with added behind the last element of its list.
+func (r recipe) overlay(t *testing.T, listed, last, added string, files map[string]string) {
 	t.Helper()
 	list := content(t, listed)
-	if !strings.Contains(list, last) {
+	if !strings.Contains(list, last+"}") {
 		t.Fatalf("the list of %s does not end with %s", listed, last)
 	}
-	files[listed] = strings.Replace(list, last, longer, 1)
+	files[listed] = strings.Replace(list, last+"}", last+", "+added+"}", 1)
 	overlay(t, files)
 }
 

@@ -113,7 +113,8 @@ var (
 	link = regexp.MustCompile(`\[([^\]\[]*)\]\(([^)\s]+)\)`)
 	// heading is what an anchor leads to.
 	heading = regexp.MustCompile(`(?m)^#{1,6} (.*)$`)
-	// named is a link's text, or one of several with commas between them, that is a name of the code, with the package or type that it belongs to.
+	// named is a link's text, or one of several with commas between them, that is a name of the code, with the package or type
+	// that it belongs to.
 	named = regexp.MustCompile("^`?(?:[A-Za-z]\\w*\\.)*([A-Za-z]\\w*)`?$")
 )
 

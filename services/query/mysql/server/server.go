@@ -188,9 +188,10 @@ func (s *Server) Query(ctx context.Context, statement string, args []any, row fu
 	return s.query(ctx, &fixedMeter{}, statement, args, row)
 }
 
-// QueryPrepared is Query of a constant statement that each connection prepares when it has it the first time: the server parses it once
-// and answers in binary, which saves a tenth of what a small read takes. It is for statements whose answers are held to an oracle when they run
-// again and again: MariaDB 10.11 answers some otherwise then, such as one with ORDER BY … LIMIT 1 of a subquery in ON.
+// QueryPrepared is Query of a constant statement that each connection prepares when it has it the first time: the server parses it
+// once and answers in binary, which saves a tenth of what a small read takes. It is for statements whose answers are held to an
+// oracle when they run again and again: MariaDB 10.11 answers some otherwise then, such as one with ORDER BY … LIMIT 1 of a
+// subquery in ON.
 func (s *Server) QueryPrepared(ctx context.Context, statement string, args []any, row func(*sql.Rows) error) error {
 	return s.query(ctx, &fixedMeter{prepared: true}, statement, args, row)
 }

@@ -86,6 +86,9 @@ func (s *Service) Deliver(ctx context.Context, id ID, index int) (again time.Dur
 	if r.Status != Approved || t.Delivery.State != Queued && t.Delivery.State != Sending {
 		return 0, nil
 	}
+	if t.Delivery.State == Sending {
+		return s.endLease(ctx, id, index)
+	}
 	message, err := s.message(ctx, r, t)
 	switch {
 	case errors.Is(err, errChanged):
@@ -117,6 +120,25 @@ func (s *Service) Deliver(ctx context.Context, id ID, index int) (again time.Dur
 		sent = &mailer.SendError{Verdict: mailer.Perhaps, Reason: "The hand-over broke off.", Cause: err}
 	}
 	return s.record(ctx, r, t, attempt, begun, sent)
+}
+
+// endLease looks at a mail whose hand-over was begun before, and tells how long it belongs to who began it; without an outcome by
+// then it is Unknown. Nothing is rendered or asked for that: neither what the mail would be now, nor authoring, nor the mail server
+// may keep it from its end.
+func (s *Service) endLease(ctx context.Context, id ID, index int) (left time.Duration, err error) {
+	unknown := false
+	_, err = s.c.Store.Update(ctx, id, []int{index}, func(tx *Transaction) (err error) {
+		t := &tx.Targets[0]
+		if t.Delivery.State == Sending {
+			_, left, err = tx.begin(t, false, s.now(), s.Lease())
+			unknown = t.Delivery.State == Unknown
+		}
+		return err
+	})
+	if err == nil && unknown {
+		s.metrics.Delivered(ctx, string(Unknown))
+	}
+	return left, err
 }
 
 // From is the mailbox that recipients see: the draft's own, or Hub's under the draft's name.

@@ -227,6 +227,38 @@ func TestCrashWhileSending(t *testing.T) {
 	}
 }
 
+// TestCrashWhileSendingAlone: a mail whose sender has died ends when its lease does, although authoring does not answer by then, and
+// although it would answer another mail.
+func TestCrashWhileSendingAlone(t *testing.T) {
+	t.Parallel()
+	for name, meanwhile := range map[string]func(*house, reviewcontrol.ID){
+		"authoring away": func(h *house, _ reviewcontrol.ID) { h.authoring.say(fault.New(fault.DB, "It is away.")) },
+		"another mail": func(h *house, id reviewcontrol.ID) {
+			h.authoring.change(id, func(d *draftRow) { d.targets[0].Subject = "Another one" })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			id := h.approved(1)
+			h.sender.to(h.target(id, 0).ToEmail, answer{while: func(context.Context) {
+				meanwhile(h, id)
+				if again := h.deliver(id, 0); again <= 0 || again > h.service.Lease() {
+					t.Errorf("again in %s", again)
+				}
+				h.clock.Advance(h.service.Lease())
+				if again := h.deliver(id, 0); again != 0 {
+					t.Errorf("again in %s", again)
+				}
+				if d, r := h.target(id, 0).Delivery, h.review(id); d.State != reviewcontrol.Unknown || r.Status != reviewcontrol.Sent {
+					t.Errorf("%+v, %s", d, r.Status)
+				}
+			}})
+			h.deliver(id, 0)
+		})
+	}
+}
+
 // TestRecordOutlivesTheStore takes the store away while a mail is handed over: its outcome
 // is kept when the store is back.
 func TestRecordOutlivesTheStore(t *testing.T) {

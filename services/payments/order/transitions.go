@@ -71,7 +71,7 @@ func Transitions() []Transition {
 		{noStatus, Create, Ready, noNotification, "the order is valid"},
 		{Ready, Issue, AwaitingDeposit, NotifyIssued, "the provider has issued an account for the amount"},
 		{Ready, Pay, Paid, NotifyPaid, "the provider, asked, says paid, and the amount is the order's"},
-		{Ready, Decline, Failed, NotifyFailed, "the provider definitely refuses"},
+		{Ready, Decline, Failed, NotifyFailed, "the provider definitely refuses, or says that the payment failed"},
 		{Ready, Lapse, Expired, NotifyExpired, "24 hours old, and the provider knows of no payment"},
 		{Ready, Cancel, Canceled, NotifyCanceled, "given up before anything was paid"},
 		{AwaitingDeposit, Pay, Paid, NotifyPaid, "the provider, asked, says paid, and the amount is the order's"},

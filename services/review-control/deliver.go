@@ -57,9 +57,14 @@ func (s *Service) Turn(ctx context.Context, id ID, index int) (at time.Time, due
 
 // Abandon records that a hand-over broke off without an outcome: whoever was in it has died.
 func (s *Service) Abandon(ctx context.Context, id ID, index int) error {
+	return s.end(itself(ctx), id, index, func(tx *Transaction, t *Target) (bool, error) { return tx.abandon(t, s.now()) })
+}
+
+// end lets how judge a mail whose hand-over was begun, and counts it when it is Unknown since.
+func (s *Service) end(ctx context.Context, id ID, index int, how func(*Transaction, *Target) (unknown bool, err error)) error {
 	unknown := false
-	_, err := s.c.Store.Update(itself(ctx), id, []int{index}, func(tx *Transaction) (err error) {
-		unknown, err = tx.abandon(&tx.Targets[0], s.now())
+	_, err := s.c.Store.Update(ctx, id, []int{index}, func(tx *Transaction) (err error) {
+		unknown, err = how(tx, &tx.Targets[0])
 		return err
 	})
 	if err == nil && unknown {
@@ -126,18 +131,10 @@ func (s *Service) Deliver(ctx context.Context, id ID, index int) (again time.Dur
 // then it is Unknown. Nothing is rendered or asked for that: neither what the mail would be now, nor authoring, nor the mail server
 // may keep it from its end.
 func (s *Service) endLease(ctx context.Context, id ID, index int) (left time.Duration, err error) {
-	unknown := false
-	_, err = s.c.Store.Update(ctx, id, []int{index}, func(tx *Transaction) (err error) {
-		t := &tx.Targets[0]
-		if t.Delivery.State == Sending {
-			_, left, err = tx.begin(t, false, s.now(), s.Lease())
-			unknown = t.Delivery.State == Unknown
-		}
-		return err
+	err = s.end(ctx, id, index, func(tx *Transaction, t *Target) (unknown bool, err error) {
+		left, unknown, err = tx.endLease(t, s.now(), s.Lease())
+		return unknown, err
 	})
-	if err == nil && unknown {
-		s.metrics.Delivered(ctx, string(Unknown))
-	}
 	return left, err
 }
 

@@ -59,11 +59,8 @@ func (tx *Transaction) begin(t *Target, suppressed bool, now time.Time, lease ti
 	case r.Status != Approved || d.State != Queued && d.State != Sending:
 		return false, 0, nil
 	case d.State == Sending:
-		if left := lease - now.Sub(*d.At); left > 0 {
-			return false, left, nil
-		}
-		_, err = tx.abandon(t, now)
-		return false, 0, err
+		wait, _, err = tx.endLease(t, now, lease)
+		return false, wait, err
 	case suppressed:
 		return false, 0, tx.settle(t, Suppressed, now, "The recipient is on the suppression list.")
 	}
@@ -77,6 +74,19 @@ func (tx *Transaction) begin(t *Target, suppressed bool, now time.Time, lease ti
 		d.Since = &now
 	}
 	return true, 0, nil
+}
+
+// endLease makes a mail Unknown that was taken longer than lease ago, with no outcome since. Before that left is how long it belongs
+// to who took it; a mail that is not being handed over is nobody's.
+func (tx *Transaction) endLease(t *Target, now time.Time, lease time.Duration) (left time.Duration, unknown bool, err error) {
+	if t.Delivery.State != Sending {
+		return 0, false, nil
+	}
+	if left = lease - now.Sub(*t.Delivery.At); left > 0 {
+		return left, false, nil
+	}
+	unknown, err = tx.abandon(t, now)
+	return 0, unknown, err
 }
 
 // abandon makes a mail that was being handed over Unknown.

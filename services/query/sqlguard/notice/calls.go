@@ -118,9 +118,13 @@ func losesBackslash(t lexer.Tokens, i int) string {
 // months are where minutes belong.
 var months = regexp.MustCompile(`%[Hhk]:%m|%m:%s`)
 
-// formatOfDates finds a format without %, and one with months where minutes belong.
-// It is told of DATE_FORMAT(start_at, 'YYYY-MM'), as Oracle and PostgreSQL would have it, and of '%H:%m:%s'; not of
-// '%Y-%m-%d %H:%i'.
+// halfDays are hours of a clock that has twelve of them.
+var halfDays = regexp.MustCompile(`%[hIl]`)
+
+// formatOfDates finds a format without %, one with months where minutes belong, and one that makes one text of times a year or half
+// a day apart.
+// It is told of DATE_FORMAT(start_at, 'YYYY-MM'), as Oracle and PostgreSQL would have it, of '%H:%m:%s', '%Y-%v' and '%h:%i'; not of
+// '%Y-%m-%d %H:%i', '%x-%v' or '%h:%i %p'.
 func formatOfDates(t lexer.Tokens, i int) string {
 	if !lexer.IsOneOf(t.Key(i), "DATE_FORMAT|TIME_FORMAT|STR_TO_DATE") || t.Key(i+1) != "(" {
 		return ""
@@ -134,6 +138,10 @@ func formatOfDates(t lexer.Tokens, i int) string {
 		return "a format without % is the same text for each date: write '%Y-%m-%d'"
 	case months.MatchString(format):
 		return "%m is the month: minutes are %i, as in '%H:%i:%s'"
+	case strings.Contains(format, "%v") && strings.Contains(format, "%Y"):
+		return "%v is the week by ISO 8601, whose year may be another than %Y in the days around New Year: write '%x-%v'"
+	case halfDays.MatchString(format) && !strings.Contains(format, "%p"):
+		return "%h and %l go to 12, and 10 is in the morning as in the evening: write %H, or add %p"
 	}
 	return ""
 }
@@ -145,7 +153,25 @@ func weekOfYear(t lexer.Tokens, i int) string {
 		return ""
 	}
 	return t.Key(i) + " begins weeks on Sunday, and counts the days before the first of them as week 0 or the last year's: " +
-		"write " + t.Key(i) + "(date, 3) for weeks by ISO 8601"
+		"write YEARWEEK(date, 3) for weeks by ISO 8601, whose year it has as well"
+}
+
+// weekOfTwoYears finds the ISO 8601 week beside a year of the calendar: 2025-01-01 and 2025-12-30 are both in a week 1.
+// It is told of GROUP BY YEAR(start_at), WEEK(start_at, 3), and not of YEAR(start_at), WEEK(start_at, 1), which calls the first days
+// of a year week 0.
+func weekOfTwoYears(t lexer.Tokens, i int) string {
+	if !lexer.IsOneOf(t.Key(i), "WEEK|WEEKOFYEAR") || t.Key(i+1) != "(" {
+		return ""
+	}
+	if list := t.Arguments(i + 1); t.Key(i) == "WEEK" && (len(list) != 2 || t.Integer(list[1]) != 3) {
+		return ""
+	}
+	for j := range t {
+		if t.Key(j) == "YEAR" && t.Key(j+1) == "(" && t.Key(j-1) != "." {
+			return "the first and the last days of a YEAR(date) may both be in a week 1: write YEARWEEK(date, 3) in place of YEAR and " + t.Key(i)
+		}
+	}
+	return ""
 }
 
 // milliseconds finds FROM_UNIXTIME of a number that can only be milliseconds.

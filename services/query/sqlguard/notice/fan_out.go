@@ -29,14 +29,24 @@ type fan struct {
 // repeated finds an aggregate of rows that a join has repeated.
 // It is told of SUM(c.offer_count) FROM campaign c JOIN campaign_application a ON a.campaign_id = c.campaign_id, and not of
 // the same with a brand in place of the applications (a campaign has one), with COUNT(DISTINCT …), as a window function, or
-// where a condition names a column of the applications: that may leave one row of each campaign.
+// where a condition names a column of the applications: that may leave one row of each campaign. SUM(DISTINCT c.offer_count) is no
+// way out, since two campaigns may have as many places. COUNT(*) behind a LEFT JOIN is told of as well: it counts the row of a
+// brand without a campaign.
 func (r *reading) repeated(i int) string {
-	if !lexer.IsOneOf(r.Key(i), "SUM|AVG|COUNT") || r.Key(i+1) != "(" || r.Key(i+2) == "DISTINCT" || r.Key(r.Tokens[i+1].Mate+1) == "OVER" {
+	if !lexer.IsOneOf(r.Key(i), "SUM|AVG|COUNT") || r.Key(i+1) != "(" || r.Key(r.Tokens[i+1].Mate+1) == "OVER" {
 		return ""
 	}
+	argument := r.Arguments(i + 1)[0]
+	distinct := r.Key(i+2) == "DISTINCT"
+	if distinct {
+		argument.From++
+		if r.Key(i) == "COUNT" {
+			return ""
+		}
+	}
 	// The aggregate's scope has to be that of the column: a correlated subquery sums rows of its own.
-	n, all := r.enclosing(i), i+3 < len(r.Tokens) && lexer.IsOneOf(r.Tokens[i+2].Text, "*|1") && r.Key(i+3) == ")"
-	c, known := r.of(r.Arguments(i + 1)[0])
+	n, all := r.enclosing(i), countOfRows(r.Tokens, i) > 0
+	c, known := r.of(argument)
 	if n < 0 || !all && (!known || c.scope != n) || r.Key(i) != "COUNT" && !isNumber(c.Type) {
 		return ""
 	}
@@ -50,7 +60,14 @@ func (r *reading) repeated(i int) string {
 	for _, f := range list {
 		// A language in the primary key means names in several languages: a row of each is meant to be chosen.
 		translated := r.catalog.Tables[from[f.many].table]["LANGUAGE"].Key == "PRI"
+		// The two numbers can only be meant for two things where the rows of both tables are counted.
+		both := !all && r.Key(i) == "COUNT" && f.one == c.source && f.onlyMany && f.counted && !f.keyed && r.catalog.isUnique(c.table, c.name)
 		switch {
+		case all && f.onlyMany && !f.counted && !translated && from[f.many].optional && !r.isRestricted(n):
+			many := from[f.many]
+			return fmt.Sprintf("COUNT(*) counts 1 for a row of %s without a row of %s, which LEFT JOIN keeps: write COUNT(%s.%s)",
+				strings.ToLower(from[f.one].table), strings.ToLower(many.table), strings.ToLower(many.alias), strings.ToLower(f.column))
+		case both:
 		case all && (f.onlyMany || f.counted || f.keyed || f.named && !translated): // these may be the rows that are to be counted
 			continue
 		case !all && (f.one != c.source || r.Key(i) != "SUM" && (f.onlyMany || f.keyed)): // it may be meant to weigh, or is of one row
@@ -58,7 +75,14 @@ func (r *reading) repeated(i int) string {
 		}
 		what, mend := r.Key(i)+"(*)", "aggregate in a derived table before the join, or use EXISTS"
 		if !all {
-			what = r.Key(i) + "(" + r.written(i+2, c) + ")"
+			what = r.Key(i) + "(" + r.written(argument.From, c) + ")"
+		}
+		if both {
+			mend = "write COUNT(DISTINCT " + r.written(argument.From, c) + ")"
+		}
+		if distinct {
+			return fmt.Sprintf("%s(DISTINCT %s) takes equal values of different rows of %s once: %s", r.Key(i), r.written(argument.From, c),
+				strings.ToLower(from[f.one].table), mend)
 		}
 		if translated {
 			mend = "add AND " + strings.ToLower(from[f.many].alias) + ".language = 'ko'"
@@ -67,6 +91,12 @@ func (r *reading) repeated(i int) string {
 			strings.ToLower(from[f.many].table), strings.ToLower(f.column), mend)
 	}
 	return ""
+}
+
+// isRestricted reports whether a scope has HAVING, by which it may leave the groups of one row out.
+func (r *reading) isRestricted(n int) bool {
+	_, to := clause(r.Tokens, r.scopes[n].at, "HAVING")
+	return to > 0
 }
 
 // isNumber reports whether a type is of numbers.

@@ -20,6 +20,7 @@ var misleading = []struct {
 	{"sql.date_number", dateAndNumber},
 	{"sql.count", countsAll},
 	{"sql.chain", chained},
+	{"sql.or", alwaysTrue},
 	{"sql.join", joinsAll},
 	{"sql.join", joinsItself},
 	{"sql.quotes", ordersByText},
@@ -30,9 +31,11 @@ var misleading = []struct {
 	{"sql.operator", losesBackslash},
 	{"sql.operator", formatOfDates},
 	{"sql.operator", weekOfYear},
+	{"sql.operator", weekOfTwoYears},
 	{"sql.date", milliseconds},
 	{"sql.never", contradicts},
 	{"sql.never", behindTheOnlyRow},
+	{"sql.never", emptyGroups},
 	{"sql.order", anyRowOfAnOrder},
 }
 
@@ -193,6 +196,15 @@ func chained(t lexer.Tokens, i int) string {
 		return ""
 	}
 	return "a < b < c compares the 0 or 1 of a < b with c: write a < b AND b < c, or b BETWEEN a AND c"
+}
+
+// alwaysTrue finds OR with a literal alone behind it.
+// It is told of status_code = '1206' OR '1208', which is true for each row, and not of OR 5 < x, OR NULL or OR 0.
+func alwaysTrue(t lexer.Tokens, i int) string {
+	if t.Key(i) != "OR" || i+1 >= len(t) || !t[i+1].Digits && !t[i+1].Quoted || t[i+1].Text == "0" || !ends(t, i+2) {
+		return ""
+	}
+	return fmt.Sprintf("OR %.40s compares nothing, and is true or false for all rows alike: write x IN (a, b), or x = a OR x = b", t[i+1].Text)
 }
 
 // operand is behind the value that begins at i: names, numbers, texts and calls with + - * / % between them; 0 where none begins.

@@ -18,7 +18,7 @@ const mostBeside = 20
 // what AND alone joins to the condition is looked at: an OR ends the row of conditions, and so does what is no plain
 // comparison.
 func contradicts(t lexer.Tokens, i int) string {
-	if t.Key(i) == "BETWEEN" && t.Key(i+2) == "AND" && i+3 < len(t) && ends(t, i+4) {
+	if t.Key(i) == "BETWEEN" && t.Key(i-1) != "NOT" && t.Key(i+2) == "AND" && i+3 < len(t) && ends(t, i+4) {
 		if order, known := compareLiterals(t[i+1], t[i+3]); known && order > 0 {
 			return "BETWEEN from more to less is never true: write the smaller end first"
 		}
@@ -167,6 +167,51 @@ func behindTheOnlyRow(t lexer.Tokens, i int) string {
 		return ""
 	}
 	return "aggregates without GROUP BY answer one row, and OFFSET leaves it out: leave OFFSET out"
+}
+
+// emptyGroups finds COUNT(*) that HAVING wants to be 0: a group has at least one row.
+// It is told of HAVING COUNT(*) = 0 and of HAVING n = 0 where COUNT(*) is selected as n, as one writes who looks for brands without a
+// campaign behind a LEFT JOIN, and not of COUNT(c.campaign_id) = 0.
+func emptyGroups(t lexer.Tokens, i int) string {
+	if t.Key(i) != "SELECT" {
+		return ""
+	}
+	from, to := clause(t, i, "HAVING")
+	if _, grouped := clause(t, i, "GROUP"); grouped == 0 || to == 0 {
+		return ""
+	}
+	named := map[string]bool{}
+	for _, item := range selected(t, i) {
+		if end := countOfRows(t, item.From); end > 0 && end < item.To && t.Name(item.To-1) != "" {
+			named[t.Name(item.To-1)] = true
+		}
+	}
+	for j := from; j < to; j++ {
+		end := countOfRows(t, j)
+		if end == 0 && t.Name(j) != "" && named[t.Name(j)] && t.Key(j-1) != "." {
+			end = j + 1
+		}
+		if end == 0 {
+			continue
+		}
+		value, is := comparison(t, end)
+		if !is || value >= len(t) || !ends(t, value+1) {
+			continue
+		}
+		if op, number := t.Key(end), t[value].Text; value == end+1 && (op == "=" && number == "0" || op == "<" && number == "1") {
+			return "COUNT(*) of a group is never 0, for a LEFT JOIN keeps a row where nothing matches: write COUNT(key) = 0 with the key of " +
+				"the joined table, or NOT EXISTS"
+		}
+	}
+	return ""
+}
+
+// countOfRows is behind the COUNT(*) or COUNT(1) at i; 0 for none.
+func countOfRows(t lexer.Tokens, i int) (end int) {
+	if t.Key(i) != "COUNT" || t.Key(i+1) != "(" || t[i+1].Mate != i+3 || !lexer.IsOneOf(t[i+2].Text, "*|1") {
+		return 0
+	}
+	return i + 4
 }
 
 // anyRowOfAnOrder finds the idiom for the newest row of a group that takes the first of an ordered query: servers leave the order of

@@ -48,19 +48,29 @@ func (c Column) isMoment() bool { return c.Type == "datetime" || c.Type == "time
 func (c Column) isDate() bool { return c.isMoment() || c.Type == "date" }
 
 // day is the date without a time that stands at i as a text, and where it ends.
-// It reads '2026-01-31' and DATE '2026-01-31', and no text that has a time as well: whoever writes one has thought of it.
+// It reads '2026-01-31', '20260131', DATE '2026-01-31', DATE('2026-01-31') and CAST('2026-01-31' AS DATE), and no text that has a time
+// as well: whoever writes one has thought of it.
 func (r *reading) day(i int) (at time.Time, end int) {
-	if r.Key(i) == "DATE" {
+	switch key, next := r.Key(i), r.Key(i+1); {
+	case key == "DATE" && next == "(" && r.Tokens[i+1].Mate == i+3,
+		key == "CAST" && next == "(" && r.Tokens[i+1].Mate == i+5 && r.Key(i+3) == "AS" && r.Key(i+4) == "DATE":
+		if at, end = r.day(i + 2); end == i+3 {
+			end = r.Tokens[i+1].Mate + 1
+		}
+		return at, end
+	case key == "DATE":
 		i++
 	}
-	if i >= len(r.Tokens) || !r.Tokens[i].Quoted || len(r.Tokens[i].Text) != len(`'2026-01-31'`) {
+	if i >= len(r.Tokens) || !r.Tokens[i].Quoted {
 		return at, 0
 	}
-	at, err := time.Parse(time.DateOnly, r.Tokens[i].Text[1:11])
-	if err != nil {
-		return at, 0
+	text := r.Tokens[i].Text
+	for _, layout := range []string{time.DateOnly, "20060102"} {
+		if at, err := time.Parse(layout, text[1:len(text)-1]); err == nil {
+			return at, i + 1
+		}
 	}
-	return at, i + 1
+	return at, 0
 }
 
 // lastDay is behind the LAST_DAY(…) at i, today behind the CURDATE() there; 0 for none.
@@ -299,7 +309,7 @@ var (
 )
 
 // personal finds addresses of members among what the statement answers.
-// Only what is answered counts: COUNT(email) and WHERE email LIKE … are fine. What a query within selects, such as a
+// Only what is answered counts: COUNT(email) and WHERE email LIKE … are fine, as is SUBSTRING_INDEX(email, '@', -1). What a query within selects, such as a
 // derived table, is told of where the outermost list has email or * as well.
 func (r *reading) personal() string {
 	const words = "member.email has addresses of B2C members, who are never written to: leave it out of lists, pages and mails, and " +
@@ -333,8 +343,20 @@ func (r *reading) personal() string {
 	return ""
 }
 
-// answersAddress reports whether an item of a scope's list is a column with addresses of members, or * with it.
+// addressesWithin are functions that answer all of a text that they are given.
+var addressesWithin = lexer.WordSet(`LOWER LCASE UPPER UCASE TRIM CONCAT CONCAT_WS GROUP_CONCAT MIN MAX ANY_VALUE COALESCE IFNULL`)
+
+// answersAddress reports whether an item of a scope's list is a column with addresses of members, within such a function or not, or *
+// with it.
 func (r *reading) answersAddress(n int, item lexer.Argument) bool {
+	if addressesWithin[r.Key(item.From)] && r.Key(item.From+1) == "(" {
+		return slices.ContainsFunc(r.Arguments(item.From+1), func(a lexer.Argument) bool {
+			if r.Key(a.From) == "DISTINCT" {
+				a.From++
+			}
+			return a.From < a.To && r.answersAddress(n, a)
+		})
+	}
 	if c, known := r.column(item.From); known {
 		return addresses[c.table+"."+c.name] && (c.end == item.To || r.Key(c.end) == "AS" || c.end == item.To-1)
 	}

@@ -27,30 +27,6 @@ type Campaign struct {
 // SchemaTitle implements schema.Titled.
 func (Campaign) SchemaTitle() string { return "Campaign" }
 
-// statuses are the status codes that have a meaning.
-var statuses = [...]struct{ code, meaning string }{
-	{"1206", "accepting"}, {"1208", "under_review"}, {"1209", "closed"}, {"1210", "cancelled"}, {"1211", "rejected"},
-}
-
-// CampaignStatus is what a status code means, or nil.
-func CampaignStatus(code string) *string {
-	for i := range statuses {
-		if statuses[i].code == code {
-			return &statuses[i].meaning
-		}
-	}
-	return nil
-}
-
-// StatusCodes are the codes that have a meaning.
-func StatusCodes() []string {
-	codes := make([]string, len(statuses))
-	for i, s := range statuses {
-		codes[i] = s.code
-	}
-	return codes
-}
-
 // CampaignFilter selects campaigns; zero members do not filter.
 type CampaignFilter struct {
 	PartnerID     *int64

@@ -115,21 +115,29 @@ func (c *categories) scope(ctx context.Context, id int64) (*CategoryScope, error
 	return tree.scope(id), nil
 }
 
-// below warns of the only category that a statement asks brands for, where brands are in those below it, too.
+// below warns of the only category that a statement asks brands for, by its id or its name, where brands are in those below it, too.
 func (c *categories) below(ctx context.Context, compared []notice.Comparison) (list []tool.Warning) {
-	var texts []string
+	var asked []notice.Comparison
 	for _, one := range compared {
-		if one.Table == "brand" && one.Column == "category_id" {
-			texts = append(texts, one.Texts...)
+		if one.Column == "category_id" && one.Table != "campaign" || one.Column == "category_name" && one.Table == "category_name" {
+			asked = append(asked, one)
 		}
 	}
-	if len(texts) != 1 {
+	if len(asked) != 1 || len(asked[0].Texts) != 1 {
 		return nil
 	}
-	id, err := strconv.ParseInt(texts[0], 10, 64)
-	if err != nil {
+	text, ids := asked[0].Texts[0], make([]int64, 1)
+	var err error
+	if asked[0].Column == "category_id" {
+		ids[0], err = strconv.ParseInt(text, 10, 64)
+	} else {
+		text = "'" + text + "'"
+		ids, err = c.source.CategoriesNamed(ctx, text[1:len(text)-1])
+	}
+	if err != nil || len(ids) != 1 {
 		return nil
 	}
+	id := ids[0]
 	tree, err := c.fresh(ctx, treeAge)
 	if err != nil {
 		return nil
@@ -138,9 +146,9 @@ func (c *categories) below(ctx context.Context, compared []notice.Comparison) (l
 	if in == nil || in.Brands == tree.brands[id] {
 		return nil
 	}
-	return []tool.Warning{{Rule: "sql.tree", Message: fmt.Sprintf("category_id = %d has %d brands, and %d more are in the categories below "+
-		"it, which are left out: search_brands with categoryId has them all, as has WITH RECURSIVE over category.parent_id", id,
-		tree.brands[id], in.Brands-tree.brands[id])}}
+	return []tool.Warning{{Rule: "sql.tree", Message: fmt.Sprintf("%s = %s has %d brands, and %d more are in the categories below "+
+		"it, which are left out: search_brands with categoryId %d has them all, as has WITH RECURSIVE over category.parent_id",
+		asked[0].Column, text, tree.brands[id], in.Brands-tree.brands[id], id)}}
 }
 
 func (c *categories) fresh(ctx context.Context, age time.Duration) (*categoryTree, error) {

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query/known"
+	"hub.internal/services/query/marketplace"
 	"hub.internal/services/query/sqlguard/notice"
 )
 
@@ -40,8 +42,9 @@ type Freshness struct {
 
 // TableFacts are what the rows of a CRM table say beside its schema.
 type TableFacts struct {
-	// Codes are by column.
+	// Codes are by column, the most frequent of them; More says of a column that it has others.
 	Codes map[string][]Code
+	More  map[string]bool
 	// Counted is how many rows were counted; less than all where there are many.
 	Counted int64
 	// Declared are the foreign keys by column.
@@ -50,50 +53,9 @@ type TableFacts struct {
 	Freshest *Freshness
 }
 
-// TableShape is what is known of a CRM table without asking the source.
-type TableShape struct {
-	Key string // the primary key, ascending with time
-	// Codes are the columns that hold codes.
-	Codes []string
-	// Amount is the signed column beside the first code; empty for none.
-	Amount string
-	// Date is the column that tells when a row came; empty for none.
-	Date string
-}
-
-// shapes are the CRM tables'. No column with names, addresses or texts of people is among the codes.
-func shapes(table string) (TableShape, bool) {
-	s, ok := map[string]TableShape{
-		"category":             {Key: "category_id"},
-		"category_name":        {Key: "category_id", Codes: []string{"language"}},
-		"partner":              {Key: "partner_id", Codes: []string{"country_code"}, Date: "created_at"},
-		"partner_admin":        {Key: "partner_admin_id", Codes: []string{"account_status", "email_verified"}, Date: "created_at"},
-		"brand":                {Key: "brand_id", Codes: []string{"country_code"}, Date: "created_at"},
-		"campaign":             {Key: "campaign_id", Codes: []string{"status_code"}, Date: "created_at"},
-		"deposit_transaction":  {Key: "deposit_transaction_id", Codes: []string{"kind"}, Amount: "amount_liter", Date: "created_at"},
-		"member":               {Key: "member_id", Codes: []string{"country_code"}, Date: "created_at"},
-		"campaign_application": {Key: "campaign_application_id", Codes: []string{"status"}, Date: "applied_at"},
-		"review":               {Key: "review_id", Codes: []string{"rating"}, Date: "created_at"},
-	}[table]
-	return s, ok
-}
-
-// referred is what a column of a CRM table refers to by its name, or nil.
-func referred(table, column string) *Reference {
-	target := map[string]string{"category_id": "category", "partner_id": "partner", "brand_id": "brand", "campaign_id": "campaign",
-		"member_id": "member"}[column]
-	if table == "category" && column == "parent_id" {
-		return &Reference{Table: "category", Column: "category_id"}
-	}
-	if target == "" || target == table {
-		return nil
-	}
-	return &Reference{Table: target, Column: column}
-}
-
-// factsOf are what the rows of a table say, at most ten minutes ago.
-func (s *Service) factsOf(ctx context.Context, table string, shape TableShape) TableFacts {
-	facts, _ := s.facts.Get(ctx, strings.ToLower(table), knownAge, func(ctx context.Context) (TableFacts, error) {
+// factsOf are what the rows of a table said, at most age ago.
+func (s *Service) factsOf(ctx context.Context, table string, shape marketplace.Shape, age time.Duration) TableFacts {
+	facts, _ := s.facts.Get(ctx, strings.ToLower(table), age, func(ctx context.Context) (TableFacts, error) {
 		return s.Source.Facts(ctx, table, shape)
 	})
 	return facts
@@ -115,9 +77,9 @@ type NewestResponse struct {
 func (s *Service) newestRows(ctx context.Context, _ NewestRequest) (NewestResponse, error) {
 	r := NewestResponse{Newest: map[string]DateTime{}}
 	for _, table := range []string{"campaign", "campaign_application", "deposit_transaction"} {
-		shape, _ := shapes(table)
+		shape, _ := marketplace.ShapeOf(table)
 		facts, _ := s.facts.Get(ctx, "newest "+table, knownAge, func(ctx context.Context) (TableFacts, error) {
-			return s.Source.Facts(ctx, table, TableShape{Key: shape.Key, Date: shape.Date})
+			return s.Source.Facts(ctx, table, marketplace.Shape{Key: shape.Key, Date: shape.Date})
 		})
 		if facts.Freshest != nil {
 			r.Newest[table] = facts.Freshest.At
@@ -128,14 +90,14 @@ func (s *Service) newestRows(ctx context.Context, _ NewestRequest) (NewestRespon
 
 // withFacts adds to the description of a table what its rows say.
 func (s *Service) withFacts(ctx context.Context, t *TableColumns) {
-	shape, crm := shapes(t.Table)
-	facts := s.factsOf(ctx, t.Table, shape)
+	shape, crm := marketplace.ShapeOf(t.Table)
+	facts := s.factsOf(ctx, t.Table, shape, knownAge)
 	for i := range t.Columns {
 		c := &t.Columns[i]
 		if declared, ok := facts.Declared[c.Name]; ok {
 			c.References = &declared
-		} else if crm {
-			c.References = referred(t.Table, c.Name)
+		} else if table, column := marketplace.Referred(t.Table, c.Name); crm && table != "" {
+			c.References = &Reference{Table: table, Column: column}
 		}
 		c.Codes = facts.Codes[c.Name]
 	}
@@ -153,6 +115,9 @@ const (
 	mostCodes = 20
 )
 
+// brandTable finds the name of the table whose rows have categories.
+var brandTable = regexp.MustCompile(`\bbrand\b`)
+
 // noticed warns of what a statement may have meant otherwise, as the types of its columns and the categories tell, and of an answer
 // with nothing in it what it looked for.
 func (s *Service) noticed(ctx context.Context, text string, empty bool) (list []tool.Warning) {
@@ -164,7 +129,7 @@ func (s *Service) noticed(ctx context.Context, text string, empty bool) (list []
 		list = append(list, tool.Warning{Rule: n.Rule, Message: n.Message})
 	}
 	lower := strings.ToLower(text)
-	ofCategory := strings.Contains(lower, "category_id") && !strings.Contains(lower, "parent_id")
+	ofCategory := strings.Contains(lower, "category_id") && !strings.Contains(lower, "parent_id") && brandTable.MatchString(lower)
 	if !empty && !ofCategory {
 		return list
 	}
@@ -192,18 +157,27 @@ func (s *Service) nothing(ctx context.Context, c notice.Comparison) *tool.Warnin
 		return &tool.Warning{Rule: "sql.null", Message: fmt.Sprintf("%s.%s is compared with the text 'NULL', which is a word: write %[2]s IS "+
 			"NULL for what has no value", c.Table, c.Column)}
 	}
-	shape, crm := shapes(c.Table)
+	shape, crm := marketplace.ShapeOf(c.Table)
 	isCode := slices.Contains(shape.Codes, c.Column) && len(c.Texts) > 0
 	if !crm || !isCode && (c.Since.IsZero() || c.Column != shape.Date) || ctx.Err() != nil {
 		return nil
 	}
-	facts := s.factsOf(ctx, c.Table, shape)
+	w := withoutFacts(c, s.factsOf(ctx, c.Table, shape, knownAge), isCode)
+	if w != nil { // which may have come since
+		w = withoutFacts(c, s.factsOf(ctx, c.Table, shape, known.Retry), isCode)
+	}
+	return w
+}
+
+// withoutFacts is why a comparison finds nothing in a table of which these are the facts: a code that no row has, where isCode, or a
+// time later than the newest row.
+func withoutFacts(c notice.Comparison, facts TableFacts, isCode bool) *tool.Warning {
 	if isCode {
 		exist := make([]string, 0, len(facts.Codes[c.Column]))
 		for _, code := range facts.Codes[c.Column] {
 			exist = append(exist, code.Value)
 		}
-		if len(exist) == 0 || slices.ContainsFunc(c.Texts, func(text string) bool {
+		if len(exist) == 0 || facts.More[c.Column] || slices.ContainsFunc(c.Texts, func(text string) bool {
 			return slices.ContainsFunc(exist, func(code string) bool { return strings.EqualFold(strings.TrimRight(text, " "), code) })
 		}) {
 			return nil
@@ -252,12 +226,12 @@ func unknownCode(table, column, code string, exist []string) string {
 	if nearest := schema.Nearest(code, exist); nearest != "" && len(code) > 3 {
 		message += ": did you mean " + nearest + "?"
 	}
-	if meaning := codeOf(code); meaning != "" {
+	if meaning := marketplace.CodeOf(code); meaning != "" {
 		message += fmt.Sprintf("; %s is %s", code, meaning)
 	}
 	list := slices.Clone(exist)
 	for i, c := range list {
-		if meant := CampaignStatus(c); meant != nil && column == "status_code" {
+		if meant := marketplace.CampaignStatus(c); meant != nil && column == "status_code" {
 			list[i] += " (" + *meant + ")"
 		}
 	}
@@ -268,14 +242,4 @@ func unknownCode(table, column, code string, exist []string) string {
 		return message + fmt.Sprintf("; there are %s and %d more", strings.Join(list[:mostCodes], ", "), len(list)-mostCodes)
 	}
 	return message + "; there are " + strings.Join(list, ", ")
-}
-
-// codeOf is the status code of a meaning, for who writes closed in place of 1209.
-func codeOf(meaning string) string {
-	for _, s := range statuses {
-		if strings.EqualFold(strings.ReplaceAll(meaning, " ", "_"), s.meaning) {
-			return s.code
-		}
-	}
-	return ""
 }

@@ -16,6 +16,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/services/query"
+	"hub.internal/services/query/marketplace"
 )
 
 // world is a marketplace in memory. The oracle answers each tool from it by brute
@@ -299,7 +300,7 @@ func (w *world) searchBrands(q brandQuery) []query.BrandMatch {
 		if last != "" {
 			m.LastCampaignAt = ptr(dateTime(last))
 			m.LastCampaign = &query.LastCampaign{ID: query.ID(newest.id), Name: newest.name, StatusCode: newest.status,
-				Status: query.CampaignStatus(newest.status), StartAt: dateTime(last)}
+				Status: marketplace.CampaignStatus(newest.status), StartAt: dateTime(last)}
 		}
 		if verified {
 			c := contacts[0]

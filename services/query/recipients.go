@@ -128,7 +128,11 @@ func (r *Recipients) Check(ctx context.Context, in RecipientsRequest) (Recipient
 		return RecipientsResponse{}, err
 	}
 	members := map[string]bool{}
-	if err := r.source.MemberAddresses(ctx, emails, func(email string) { members[folded(email)] = true }); err != nil {
+	if err := r.source.MemberAddresses(ctx, emails, func(email string) {
+		if email = folded(email); written[email] {
+			members[email] = true
+		}
+	}); err != nil {
 		return RecipientsResponse{}, err
 	}
 	out := RecipientsResponse{Targets: []RefusedRecipient{}}

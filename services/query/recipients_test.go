@@ -32,10 +32,14 @@ func people(t *testing.T) *tools {
 	x.insert("partner_admin", [][]any{
 		{11, 1, "a", "Ada@One.example", 1, "READY", nil, nil, day}, {12, 1, "b", "pending@one.example", 1, "PENDING", nil, nil, day},
 		{13, 1, "c", "unverified@one.example", 0, "READY", nil, nil, day}, {14, 1, "d", "both@one.example", 1, "READY", nil, nil, day},
+		{15, 1, "h", "behind@one.example", 1, "READY", nil, nil, day}, {16, 1, "i", "before@one.example", 1, "READY", nil, nil, day},
+		{17, 1, "j", "broken@one.example", 1, "READY", nil, nil, day}, {18, 1, "k", "near@one.example", 1, "READY", nil, nil, day},
 		{21, 2, "e", "eve@two.example", 1, "READY", nil, nil, day}, {22, 2, "f", "left@two.example", 1, "LEAVE", nil, nil, day},
 		{99, 77, "g", "orphan@gone.example", 1, "READY", nil, nil, day},
 	})
-	x.insert("member", [][]any{{1, "m", "Member@B2C.example", "KR", nil, day}, {2, "n", "both@one.example", "KR", nil, day}})
+	x.insert("member", [][]any{{1, "m", "Member@B2C.example", "KR", nil, day}, {2, "n", "both@one.example", "KR", nil, day},
+		{3, "o", "behind@one.example ", "KR", nil, day}, {4, "p", " before@one.example", "KR", nil, day},
+		{5, "q", "broken@one.example\r\n", "KR", nil, day}, {6, "r", "near@one.example.org", "KR", nil, day}})
 	return x
 }
 
@@ -66,6 +70,8 @@ func TestRecipients(t *testing.T) {
 		{1, "nobody@one.example", "[not_a_verified_contact]"},
 		{4, "ada@one.example", "[unknown_partner]"}, {0, "x@y.example", "[unknown_partner]"},
 		{9223372036854775807, "x@y.example", "[unknown_partner]"}, {77, "orphan@gone.example", "[unknown_partner]"},
+		{1, "behind@one.example", "[b2c_member]"}, {1, "before@one.example", "[b2c_member]"}, {1, "broken@one.example", "[b2c_member]"},
+		{1, "near@one.example", ""},
 		{1, "both@one.example", "[b2c_member]"}, {1, "member@b2c.example", "[b2c_member not_a_verified_contact]"},
 		{1, "MEMBER@B2C.EXAMPLE", "[b2c_member not_a_verified_contact]"},
 		{4, "member@b2c.example", "[b2c_member unknown_partner]"}, {1, "' OR 1=1 -- @x.example", "[not_a_verified_contact]"},

@@ -20,6 +20,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query/keyword"
 	"hub.internal/services/query/known"
+	"hub.internal/services/query/marketplace"
 	"hub.internal/services/query/sqlguard"
 	"hub.internal/services/query/sqlguard/notice"
 )
@@ -38,6 +39,8 @@ type Source interface {
 
 	// CategoryTree lists each category.
 	CategoryTree(context.Context) ([]CategoryNode, error)
+	// CategoriesNamed are the ids of the categories with a name in any language, in order; ten at most.
+	CategoriesNamed(ctx context.Context, name string) ([]int64, error)
 	// Categories are the children of a category.
 	Categories(ctx context.Context, parent int64, language string) ([]Category, error)
 	// SearchBrands returns a page and one brand more when there is one.
@@ -49,7 +52,7 @@ type Source interface {
 	// Catalog is what there is of tables, columns and time zones, for messages about statements.
 	Catalog(context.Context) (*notice.Catalog, error)
 	// Facts are what the rows of a base table say; of one with no shape, its foreign keys alone.
-	Facts(ctx context.Context, table string, shape TableShape) (TableFacts, error)
+	Facts(ctx context.Context, table string, shape marketplace.Shape) (TableFacts, error)
 	// Brand is a profile; nil when there is none of that id.
 	Brand(ctx context.Context, id, campaigns int64) (*BrandProfile, error)
 	// SearchCampaigns returns a page and one campaign more when there is one.

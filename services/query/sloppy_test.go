@@ -166,6 +166,19 @@ var sloppy = []struct{ name, tool, input, mend string }{
 	statement("a-category-without-those-below", `SELECT COUNT(*) AS n FROM brand WHERE category_id = 12`,
 		`SELECT COUNT(*) AS n FROM brand WHERE category_id IN (WITH RECURSIVE t AS (SELECT category_id FROM category WHERE category_id = 12 `+
 			`UNION ALL SELECT c.category_id FROM category c JOIN t ON c.parent_id = t.category_id) SELECT category_id FROM t)`),
+	statement("a-category-by-its-name", `SELECT COUNT(*) AS n FROM brand b JOIN category_name n ON n.category_id = b.category_id AND `+
+		`n.language = 'ko' WHERE n.category_name = '뷰티'`,
+		`SELECT COUNT(*) AS n FROM brand WHERE category_id IN (WITH RECURSIVE t AS (SELECT category_id FROM category_name WHERE `+
+			`category_name = '뷰티' UNION ALL SELECT c.category_id FROM category c JOIN t ON c.parent_id = t.category_id) `+
+			`SELECT category_id FROM t)`),
+	statement("a-category-beside-brands", `SELECT COUNT(*) AS n FROM brand b JOIN category c ON c.category_id = b.category_id `+
+		`WHERE c.category_id = 12`,
+		`SELECT COUNT(*) AS n FROM category c WHERE c.category_id = 12`),
+	statement("or-behind-a-value", `SELECT COUNT(*) AS n FROM campaign WHERE status_code = '1206' OR '1208'`,
+		`SELECT COUNT(*) AS n FROM campaign WHERE status_code IN ('1206', '1208')`),
+	statement("rows-of-an-outer-join",
+		`SELECT b.brand_id, COUNT(*) AS campaigns FROM brand b LEFT JOIN campaign c ON c.brand_id = b.brand_id GROUP BY b.brand_id`,
+		`SELECT b.brand_id, COUNT(c.brand_id) AS campaigns FROM brand b LEFT JOIN campaign c ON c.brand_id = b.brand_id GROUP BY b.brand_id`),
 	statement("one-category", `SELECT COUNT(*) AS n FROM brand WHERE category_id = 121`, ``),
 	statement("categories-one-by-one", `SELECT COUNT(*) AS n FROM brand WHERE category_id = 12 OR category_id = 122`, ``),
 	statement("each-language",

@@ -191,8 +191,8 @@ func searchCampaignsTool(s *Service) tool.Tool {
 		Input: schema.Object(
 			schema.Optional("partnerId", schema.Integer("", schema.Min(0))),
 			schema.Optional("statusCodes",
-				schema.Array("In one of these; an unknown code matches nothing, an empty list does not filter.",
-					schema.String("Such as 1209."))),
+				schema.Array("In one of these; an unknown code matches nothing, an empty list is no filter.",
+					schema.String("Such as 1209."), schema.Items(0, 100))),
 			schema.Optional("startedAfter", schema.String("Starts then or later (inclusive).",
 				schema.Format(schema.ISODate))),
 			schema.Optional("startedBefore", schema.String("Starts before this (exclusive).",

@@ -10,6 +10,7 @@ import (
 	"hub.internal/pkg/text"
 	"hub.internal/services/query"
 	"hub.internal/services/query/keyword"
+	"hub.internal/services/query/marketplace"
 )
 
 // lastCampaign is the brand's newest start_at: the last entry of ix_campaign_brand for it, and no more. With brand_id in the order MySQL
@@ -149,7 +150,7 @@ ORDER BY page.last_campaign_at DESC, page.brand_id` + order
 		b.CategoryName, b.PartnerName = textOf(category), textOf(partner)
 		if campaignID.Valid {
 			b.LastCampaign = &query.LastCampaign{ID: query.ID(campaignID.Int64), Name: campaign.String, StatusCode: status.String,
-				Status: query.CampaignStatus(status.String), StartAt: *start}
+				Status: marketplace.CampaignStatus(status.String), StartAt: *start}
 		}
 		if contactID.Valid {
 			b.Contact = &query.BrandContact{ID: query.ID(contactID.Int64), Name: name.String, Email: email.String, Position: textOf(position)}

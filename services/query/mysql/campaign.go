@@ -9,11 +9,15 @@ import (
 	"unicode"
 
 	"hub.internal/services/query"
+	"hub.internal/services/query/marketplace"
 )
 
 // campaignColumns are what a query.Campaign is made of (alias c), in the order of campaignFields.
 const campaignColumns = `c.campaign_id, c.name, c.status_code, c.start_at, c.end_at,
   c.offer_count, c.apply_count, c.view_count, c.brand_id, c.partner_id`
+
+// longestCode is more bytes than any code has: what is longer needs no look.
+const longestCode = 20
 
 // campaignFields are where the columns are scanned to.
 func campaignFields(c *query.Campaign) []any {
@@ -34,7 +38,8 @@ func (s *Source) SearchCampaigns(ctx context.Context, f query.CampaignFilter) ([
 		// No status is other than ASCII, and such a text must not fail the others (see
 		// incomparable). Nor must "1206 " be taken for 1206, as most collations would.
 		f.StatusCodes = slices.DeleteFunc(slices.Clone(f.StatusCodes), func(code string) bool {
-			return strings.HasSuffix(code, " ") || strings.ContainsFunc(code, func(r rune) bool { return r > unicode.MaxASCII })
+			return len(code) > longestCode || strings.HasSuffix(code, " ") ||
+				strings.ContainsFunc(code, func(r rune) bool { return r > unicode.MaxASCII })
 		})
 		if len(f.StatusCodes) == 0 {
 			return []query.Campaign{}, nil
@@ -140,7 +145,7 @@ func byStatus(f query.CampaignFilter, selected, tail, union string, tailArgs ...
 	for _, code := range known {
 		branch("c.status_code = ?", code)
 	}
-	not, notArgs := placeholders(query.StatusCodes())
+	not, notArgs := placeholders(marketplace.StatusCodes())
 	switch {
 	case len(f.StatusCodes) == 0:
 		branch("c.status_code NOT IN ("+not+")", notArgs...)
@@ -154,7 +159,7 @@ func byStatus(f query.CampaignFilter, selected, tail, union string, tailArgs ...
 // split sorts the codes asked for into those with a meaning, each once, and the rest;
 // no codes mean all of the known.
 func split(codes []string) (known, others []string) {
-	for _, code := range query.StatusCodes() {
+	for _, code := range marketplace.StatusCodes() {
 		if len(codes) == 0 || slices.Contains(codes, code) {
 			known = append(known, code)
 		}
@@ -181,7 +186,7 @@ ORDER BY c.start_at DESC, c.campaign_id DESC`
 		if err := r.Scan(append(campaignFields(&c), &c.PartnerName)...); err != nil {
 			return err
 		}
-		c.Status = query.CampaignStatus(c.StatusCode)
+		c.Status = marketplace.CampaignStatus(c.StatusCode)
 		campaigns = append(campaigns, c)
 		return nil
 	})
@@ -224,7 +229,7 @@ WHERE c.campaign_id = ?`
 		if err := r.Scan(append(campaignFields(&c.Campaign), &c.Campaign.PartnerName, &c.Selected)...); err != nil {
 			return err
 		}
-		c.Campaign.Status = query.CampaignStatus(c.Campaign.StatusCode)
+		c.Campaign.Status = marketplace.CampaignStatus(c.Campaign.StatusCode)
 		out = &c
 		return nil
 	})

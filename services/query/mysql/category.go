@@ -24,6 +24,21 @@ func (s *Source) CategoryTree(ctx context.Context) ([]query.CategoryNode, error)
 	return nodes, err
 }
 
+// CategoriesNamed implements query.Source. It reads all names, which are few; the column's collation compares.
+func (s *Source) CategoriesNamed(ctx context.Context, name string) (ids []int64, err error) {
+	const statement = `SELECT DISTINCT n.category_id FROM category_name n WHERE n.category_name = ? ORDER BY 1 LIMIT 10`
+	err = s.Query(ctx, statement, []any{name}, func(r *sql.Rows) error {
+		var id int64
+		err := r.Scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	if incomparable(err) {
+		return nil, nil
+	}
+	return ids, err
+}
+
 // The best name there is: the language asked for, ko, en, any.
 const selectCategories = `SELECT c.category_id, c.parent_id, n.category_name, n.language,
   EXISTS (SELECT 1 FROM category k WHERE k.parent_id = c.category_id)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"hub.internal/services/query"
+	"hub.internal/services/query/marketplace"
 	"hub.internal/services/query/sqlguard/lexer"
 	"hub.internal/services/query/sqlguard/notice"
 )
@@ -42,8 +43,8 @@ func (s *Source) Codes(ctx context.Context, table, column string) ([]string, err
 // Facts implements query.Source. It reads the newest rows by the primary key.
 // The first column of codes has the signs of the amounts beside it, since whoever sums has to know which kinds are
 // negative. Its caller gives it two seconds, and keeps what came for ten minutes.
-func (s *Source) Facts(ctx context.Context, table string, shape query.TableShape) (query.TableFacts, error) {
-	facts := query.TableFacts{Codes: map[string][]query.Code{}}
+func (s *Source) Facts(ctx context.Context, table string, shape marketplace.Shape) (query.TableFacts, error) {
+	facts := query.TableFacts{Codes: map[string][]query.Code{}, More: map[string]bool{}}
 	var err error
 	if facts.Declared, err = s.foreignKeys(ctx, table); err != nil || shape.Key == "" {
 		return facts, err
@@ -57,7 +58,7 @@ func (s *Source) Facts(ctx context.Context, table string, shape query.TableShape
 		if err != nil {
 			return facts, err
 		}
-		facts.Codes[column], facts.Counted = codes.most, codes.rows
+		facts.Codes[column], facts.More[column], facts.Counted = codes.most, codes.more, codes.rows
 	}
 	if shape.Date != "" {
 		facts.Freshest, err = s.freshest(ctx, table, shape.Date, shape.Key)
@@ -87,6 +88,7 @@ func (s *Source) foreignKeys(ctx context.Context, table string) (map[string]quer
 // code.
 type counted struct {
 	most []query.Code
+	more bool // than the most frequent
 	rows int64
 }
 
@@ -114,6 +116,7 @@ GROUP BY n.code`
 		return nil
 	})
 	slices.SortFunc(all.most, func(a, b query.Code) int { return cmp.Or(cmp.Compare(b.Rows, a.Rows), cmp.Compare(a.Value, b.Value)) })
+	all.more = len(all.most) > mostCounted
 	all.most = all.most[:min(len(all.most), mostCounted)]
 	return all, err
 }

@@ -16,6 +16,7 @@ import (
 	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
+	"hub.internal/services/query/marketplace"
 	"hub.internal/services/query/mysql"
 	"hub.internal/services/query/mysql/server"
 	"hub.internal/services/query/mysql/statements"
@@ -164,7 +165,7 @@ func TestFreshestIsNotInTheFuture(t *testing.T) {
 		a := newAsked(t, adminDSN, readerDSN)
 		a.exec(t, `INSERT INTO brand VALUES (1, 1, 'a', '', 1, 'KR', NULL, '2026-01-31 09:00:00'), `+
 			`(2, 1, 'b', '', 1, 'KR', NULL, '2999-01-31 09:00:00')`)
-		facts, err := a.source.Facts(t.Context(), "brand", query.TableShape{Key: "brand_id", Date: "created_at"})
+		facts, err := a.source.Facts(t.Context(), "brand", marketplace.Shape{Key: "brand_id", Date: "created_at"})
 		if want := "{created_at 2026-01-31T09:00:00 1}"; err != nil || facts.Freshest == nil || fmt.Sprint(*facts.Freshest) != want {
 			t.Errorf("%v, %v, want %s", facts.Freshest, err, want)
 		}

@@ -3,6 +3,7 @@ package mysql
 import (
 	"context"
 	"database/sql"
+	"slices"
 	"strings"
 
 	"hub.internal/services/query"
@@ -95,29 +96,42 @@ func (s *Source) ContactAddresses(ctx context.Context, partners []int64, yield f
 }
 
 // selectMemberAddresses finds by ix_member_email which addresses belong to B2C members, who are never written to.
-const selectMemberAddresses = `SELECT m.email FROM member m WHERE m.email IN `
+const selectMemberAddresses = `SELECT m.email FROM member m WHERE m.email` + like
 
-// MemberAddresses implements query.RecipientSource. Where the column's collation tells
-// case apart (TiDB's default does), it finds what is stored as it was given and in lower
-// case, which is what an index can find there.
+// MemberAddresses implements query.RecipientSource. An address is found with blanks around it too, however the column's collation
+// compares them: each is the beginning of what is looked for, and those that begin with a blank, of which there are few, are all
+// yielded. Where the collation tells case apart (TiDB's default does), it finds what is stored as it was given and in lower case,
+// which is what an index can find there.
 func (s *Source) MemberAddresses(ctx context.Context, emails []string, yield func(string)) error {
-	both := make([]string, 0, len(emails))
+	patterns := make([]string, 0, len(emails)+1)
 	for _, email := range emails {
-		both = append(both, email)
-		if lower := strings.ToLower(email); lower != email {
-			both = append(both, lower)
+		pattern := escapeLike.Replace(email)
+		if strings.Contains(email, "@") { // what is no address would be the beginning of many
+			pattern += "%"
+		}
+		patterns = append(patterns, pattern)
+		if lower := strings.ToLower(pattern); lower != pattern {
+			patterns = append(patterns, lower)
 		}
 	}
-	return inLists(both, func(list string, args []any) error {
-		return s.Query(ctx, selectMemberAddresses+list, args, func(r *sql.Rows) error {
+	if len(patterns) > 0 {
+		patterns = append(patterns, " %")
+	}
+	for some := range slices.Chunk(patterns, listed) {
+		_, args := placeholders(some)
+		statement := selectMemberAddresses + strings.Repeat(` OR m.email`+like, len(some)-1)
+		if err := s.Query(ctx, statement, args, func(r *sql.Rows) error {
 			var email string
 			if err := r.Scan(&email); err != nil {
 				return err
 			}
 			yield(email)
 			return nil
-		})
-	})
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inLists runs a statement for at most listed values at a time.

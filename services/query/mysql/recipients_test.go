@@ -82,7 +82,11 @@ func TestRecipientsUseTheIndexes(t *testing.T) {
 		return nil
 	}))
 	check(inLists(emails, func(list string, args []any) error {
-		explain(selectMemberAddresses, "ix_member_email", list, args)
+		statement := selectMemberAddresses + strings.Repeat(` OR m.email`+like, len(args)-1)
+		for i := range args {
+			args[i] = fmt.Sprint(args[i], "%")
+		}
+		explain(statement, "ix_member_email", "", args)
 		return nil
 	}))
 }

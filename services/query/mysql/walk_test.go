@@ -15,12 +15,13 @@ import (
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/localserver"
 	"hub.internal/services/query"
+	"hub.internal/services/query/marketplace"
 	"hub.internal/services/query/mysql/server"
 )
 
-// marketplace fills a source: 4,000 brands of 900 partners and of some that are gone, each tenth without a campaign and each seventh
+// filled is a source: 4,000 brands of 900 partners and of some that are gone, each tenth without a campaign and each seventh
 // without a new one, and 24,000 campaigns that start together with others, one in fifty at one moment.
-func marketplace(t *testing.T, on *localserver.SourceServer) (*Source, *sql.DB) {
+func filled(t *testing.T, on *localserver.SourceServer) (*Source, *sql.DB) {
 	adminDSN, readerDSN := hubtest.SourceDBOn(t, on)
 	db := admin(t, adminDSN)
 	insert := func(table string, n int, row func(i int) string) {
@@ -55,7 +56,7 @@ func marketplace(t *testing.T, on *localserver.SourceServer) (*Source, *sql.DB) 
 			hour = 20_000
 		}
 		start := time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(hour/3*3) * time.Hour)
-		code := append(query.StatusCodes(), "1209", "1209", "1209", "1299", "12ab")[i*11%97%10]
+		code := append(marketplace.StatusCodes(), "1209", "1209", "1209", "1299", "12ab")[i*11%97%10]
 		return fmt.Sprintf("%d, 1, %d, 'run %d', '%s', '%s', NULL, 1, %d, 1, %s", i, brand, i*29%700, code, start.Format(time.DateTime),
 			i*37%1000, made)
 	})
@@ -68,7 +69,7 @@ func marketplace(t *testing.T, on *localserver.SourceServer) (*Source, *sql.DB) 
 // TestWalksAnswerAsTheWholeTable compares what is found among the newest campaigns with the statement that looks at all candidates.
 func TestWalksAnswerAsTheWholeTable(t *testing.T) {
 	hubtest.SourceServers(t, func(t *testing.T, on *localserver.SourceServer) {
-		s, db := marketplace(t, on)
+		s, db := filled(t, on)
 		day := rapid.Custom(func(t *rapid.T) time.Time {
 			// Campaigns start every three hours: a third of the dates are at such a moment, the others one or two minutes later.
 			return time.Date(2022, 1, 1, 3*rapid.IntRange(-100, 13_500).Draw(t, "hours"), rapid.IntRange(0, 2).Draw(t, "minutes"), 0, 0, time.UTC)

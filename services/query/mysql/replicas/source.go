@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"hub.internal/services/query"
+	"hub.internal/services/query/marketplace"
 	"hub.internal/services/query/mysql"
 	"hub.internal/services/query/sqlguard/notice"
 )
@@ -63,6 +64,11 @@ func (s *Set) CategoryTree(ctx context.Context) ([]query.CategoryNode, error) {
 	})
 }
 
+// CategoriesNamed implements query.Source.
+func (s *Set) CategoriesNamed(ctx context.Context, name string) ([]int64, error) {
+	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) ([]int64, error) { return from.CategoriesNamed(ctx, name) })
+}
+
 // IsView implements query.Source.
 func (s *Set) IsView(ctx context.Context, name string) (bool, error) {
 	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) (bool, error) { return from.IsView(ctx, name) })
@@ -98,7 +104,7 @@ func (s *Set) Catalog(ctx context.Context) (*notice.Catalog, error) {
 }
 
 // Facts implements query.Source.
-func (s *Set) Facts(ctx context.Context, table string, shape query.TableShape) (query.TableFacts, error) {
+func (s *Set) Facts(ctx context.Context, table string, shape marketplace.Shape) (query.TableFacts, error) {
 	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) (query.TableFacts, error) {
 		return from.Facts(ctx, table, shape)
 	})

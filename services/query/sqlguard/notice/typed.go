@@ -309,8 +309,8 @@ var (
 )
 
 // personal finds addresses of members among what the statement answers.
-// Only what is answered counts: COUNT(email) and WHERE email LIKE … are fine, as is SUBSTRING_INDEX(email, '@', -1). What a query within selects, such as a
-// derived table, is told of where the outermost list has email or * as well.
+// Only what is answered counts: COUNT(email) and WHERE email LIKE … are fine, as is SUBSTRING_INDEX(email, '@', -1). What a query
+// within selects, such as a derived table, is told of where the outermost list has email or * as well.
 func (r *reading) personal() string {
 	const words = "member.email has addresses of B2C members, who are never written to: leave it out of lists, pages and mails, and " +
 		"count by member_id"

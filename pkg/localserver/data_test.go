@@ -108,6 +108,19 @@ func TestPostgresWantsPasswordsOverTCP(t *testing.T) {
 	}
 }
 
+// TestAKilledPostgresLeavesNothing: its shared memory goes with its directory.
+func TestAKilledPostgresLeavesNothing(t *testing.T) {
+	home := dir(t)
+	p, err := localserver.StartPostgres(t.Context(), localserver.Options{Dir: filepath.Join(home, "p"), Fast: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Remove() })
+	if found, err := filepath.Glob(filepath.Join(home, "p", "data", "pg_dynshmem", "mmap.*")); len(found) == 0 {
+		t.Errorf("none of its shared memory is in its directory (%v)", err)
+	}
+}
+
 func TestRedisPassword(t *testing.T) {
 	r, err := localserver.StartRedis(t.Context(), localserver.Options{Dir: filepath.Join(dir(t), "r"), Password: "pw"})
 	if err != nil {

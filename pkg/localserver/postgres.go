@@ -91,8 +91,9 @@ func postgresCommand(s *Server) ([]string, error) {
 	}
 	if s.opts.Fast {
 		// Commits stay synchronous, which is cheap without fsync: what was committed outlives
-		// Kill, so a test of a crash tests Hub and not the server.
-		settings = append(settings, "fsync=off", "full_page_writes=off", "shared_buffers=64MB")
+		// Kill, so a test of a crash tests Hub and not the server. Shared memory is in files of the directory, which goes with
+		// the test: a server that is killed leaves what it has in /dev/shm to nobody.
+		settings = append(settings, "fsync=off", "full_page_writes=off", "shared_buffers=64MB", "dynamic_shared_memory_type=mmap")
 	} else {
 		settings = append(settings, "shared_buffers=256MB")
 	}

@@ -294,33 +294,35 @@ func (s *Service) Sync(ctx context.Context, id ID) error {
 	return s.c.Store.Synced(ctx, id, r.Version)
 }
 
-// steps are the transitions that lead authoring to a status of ours.
+// steps are the transitions that lead authoring to a status of ours from any that it may have been left in: what was decided, undone
+// and decided again may never have been told.
 var steps = map[Status][]struct {
 	from []Status
 	to   Status
 }{
 	InReview:  {{[]Status{Approved}, InReview}},
 	Approved:  {{[]Status{InReview}, Approved}},
-	Rejected:  {{[]Status{InReview}, Rejected}},
+	Rejected:  {{[]Status{Approved}, InReview}, {[]Status{InReview}, Rejected}},
 	Sent:      {{[]Status{InReview}, Approved}, {[]Status{Approved}, Sent}},
 	Cancelled: {{[]Status{InReview, Approved}, Cancelled}},
 }
 
-// tell tells the counts first: whoever reads a status there finds the counts that go with it.
+// tell tells the counts first: whoever reads a status there finds the counts that go with it. A step that is refused is passed over
+// where authoring is at its end already, or at the end of all of them: a status that was told is told again.
 func (s *Service) tell(ctx context.Context, r Review, rejections map[Reason]int, rejected []Target) error {
 	if err := s.c.Drafts.Progress(ctx, r, rejections, rejected); err != nil {
 		return err
 	}
-	if r.Status == InReview && r.Reopened == 0 {
-		return nil
-	}
 	for _, step := range steps[r.Status] {
+		if step.to == InReview && r.Reopened == 0 { // nothing leads back from an approval that there never was
+			continue
+		}
 		operation := "review:" + r.DraftID.String() + ":" + string(step.to)
 		if r.Reopened > 0 { // the same wish as before an undo is another one
 			operation += ":" + strconv.Itoa(r.Reopened)
 		}
 		err := s.c.Drafts.Transition(ctx, r.DraftID, Transition{From: step.from, To: step.to, Operation: operation, Version: r.Version})
-		if err != nil && (!fault.Is(err, fault.Conflict) || statusInConflict(err) != step.to) {
+		if at := statusInConflict(err); err != nil && at != step.to && at != r.Status {
 			return err
 		}
 	}

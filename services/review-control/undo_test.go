@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"hub.internal/pkg/fault"
 	reviewcontrol "hub.internal/services/review-control"
 )
@@ -135,6 +137,55 @@ func TestUndoOfTheLastDecision(t *testing.T) {
 	if mails := h.sender.mails(); len(mails) != 2 {
 		t.Errorf("%d mails left", len(mails))
 	}
+}
+
+// TestAuthoringComesToTheStatusOfTheReview whatever was decided, undone and delivered between two times that it was told, and
+// however often it is told the same.
+func TestAuthoringComesToTheStatusOfTheReview(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	ctx := signedIn(t.Context(), ada)
+	acts := map[rune]func(reviewcontrol.ID) error{
+		'a': func(id reviewcontrol.ID) error { // approve
+			_, _, err := h.service.ApproveShown(ctx, ada, id, []reviewcontrol.Shown{h.shown(id, 0)})
+			return err
+		},
+		'r': func(id reviewcontrol.ID) error { // reject
+			_, err := h.service.RejectFound(ctx, ada, id, reviewcontrol.TargetFilter{}, 1, reviewcontrol.Judgement{})
+			return err
+		},
+		'u': func(id reviewcontrol.ID) error { // undo
+			_, _, err := h.undo(ada, id, h.review(id).Actions)
+			return err
+		},
+		'd': func(id reviewcontrol.ID) error { // deliver
+			if _, err := h.service.Finish(ctx, id); err != nil {
+				return err
+			}
+			_, err := h.service.Deliver(ctx, id, 0)
+			return err
+		},
+		'c': func(id reviewcontrol.ID) error { return h.service.Cancel(ctx, ada, id, "") },
+		's': func(id reviewcontrol.ID) error { return h.service.Sync(ctx, id) },
+	}
+	play := func(t interface{ Fatalf(string, ...any) }, order string) {
+		id := h.queued(1)
+		for at, act := range order + "sss" {
+			err := acts[act](id)
+			if refused := code(err) == fault.Conflict || code(err) == fault.NotFound; err != nil && (act == 's' || !refused) {
+				t.Fatalf("%s, act %d: %v; the review is %s, authoring has %s", order, at, err, h.review(id).Status, h.authoring.row(id).Status)
+			}
+			if at >= len(order) && h.authoring.row(id).Status != string(h.review(id).Status) {
+				t.Fatalf("%s: the review is %s, authoring has %s", order, h.review(id).Status, h.authoring.row(id).Status)
+			}
+		}
+	}
+	for _, order := range []string{"asur", "asuad", "asuasd", "asua", "asuc", "asuaur", "asusasur", "ad", "r"} {
+		play(t, order)
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		play(rt, rapid.StringOfN(rapid.RuneFrom([]rune("aasuurdc")), 1, 12, -1).Draw(rt, "order"))
+	})
 }
 
 // TestUndoIsNotForEverybody: neither for agents nor for who made the draft.

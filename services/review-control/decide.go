@@ -44,7 +44,7 @@ func (s *Service) Decide(ctx context.Context, by Reviewer, id ID, shown Shown, j
 	if err != nil {
 		return Review{}, err
 	}
-	if _, err := s.isShown(ctx, r, []Shown{shown}); err != nil {
+	if _, err := s.isShown(ctx, r, []Shown{shown}, anyMail); err != nil {
 		return Review{}, err
 	}
 	at, changed := s.now(), false
@@ -142,8 +142,12 @@ func (s *Service) mayDecide(ctx context.Context, by Reviewer, id ID) (Review, er
 	return r, nil
 }
 
-// isShown holds what the targets get now to what the reviewer saw. shown is in order of index.
-func (s *Service) isShown(ctx context.Context, r Review, shown []Shown) ([]TargetView, error) {
+// anyMail is the rule that holds for each mail.
+func anyMail(TargetView) error { return nil }
+
+// isShown holds what the targets get now to what the reviewer saw, and each mail to a further rule. shown is in order of index; so are
+// the targets that it returns as a list has them.
+func (s *Service) isShown(ctx context.Context, r Review, shown []Shown, rule func(TargetView) error) ([]TargetView, error) {
 	indexes, seen := make([]int, len(shown)), make(map[int]string, len(shown))
 	for i, x := range shown {
 		if outOfRange(x.Index) {
@@ -160,8 +164,8 @@ func (s *Service) isShown(ctx context.Context, r Review, shown []Shown) ([]Targe
 		if v.Rendering.Hash() != seen[v.Index] {
 			return changed(v.Index)
 		}
-		views = append(views, v)
-		return nil
+		views = append(views, v.list())
+		return rule(v)
 	})
 	return views, err
 }

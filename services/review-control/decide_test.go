@@ -314,17 +314,17 @@ func TestDraftsAndTargets(t *testing.T) {
 			t.Fatal(err)
 		}
 		for f.After = -1; ; {
-			page, err := h.service.Targets(t.Context(), d, f)
+			list, next, err := h.service.List(t.Context(), d, f)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, x := range page.Targets {
-				if x.Rendering.Hash() == "" || x.Rendering.Subject != "Hello" {
+			for _, x := range list {
+				if x.ToName != fmt.Sprintf("Contact %d", x.Index) {
 					t.Errorf("%+v", x)
 				}
 				indexes = append(indexes, x.Index)
 			}
-			if f.After = page.Next; page.Next < 0 {
+			if f.After = next; next < 0 {
 				return indexes
 			}
 		}

@@ -138,9 +138,11 @@ type VariantPage struct {
 	Next int
 }
 
-// VariantRow is a target of a variant.
+// VariantRow is a target of a variant, with the flags and the hash of its mail as it is now.
 type VariantRow struct {
-	TargetView
+	Target
+	Flags triage.Flag
+	Hash  string
 	// Made tells that its mail is, at this moment, made of the variant's templates and of its Values, which stand in the order
 	// of the variant's placeholders; there are none otherwise.
 	Made   bool
@@ -224,33 +226,50 @@ func (s *Service) variant(ctx context.Context, id ID, number int) (Variant, erro
 	if i := slices.IndexFunc(list, func(v Variant) bool { return v.Number == number }); i >= 0 {
 		return list[i], nil
 	}
-	return Variant{}, fault.New(fault.NotFound, "Draft %s has no variant %d.", id, number)
+	return Variant{}, missingVariant(id, number)
+}
+
+// missingVariant is E_NOT_FOUND for a variant that a draft does not have.
+func missingVariant(id ID, number int) error {
+	return fault.New(fault.NotFound, "Draft %s has no variant %d.", id, number)
 }
 
 // Variant returns the page of a variant's targets that lie behind an index, -1 for the first: at most 100, each rendered and
-// held to the variant's templates as it is now. E_NOT_FOUND when there is no such variant.
+// held to the variant's templates as it is now; of these mails one is kept. E_NOT_FOUND when there is no such variant.
 func (s *Service) Variant(ctx context.Context, d Draft, number, after int) (VariantPage, error) {
+	if d.Review == nil { // it may have been queued since it was read
+		return VariantPage{}, missingVariant(d.ID, number)
+	}
 	v, err := s.variant(ctx, d.ID, number)
 	if err != nil {
 		return VariantPage{}, err
 	}
-	found, err := s.Targets(ctx, d, TargetFilter{Variant: number, After: after, Limit: MaxPage})
+	found, next, err := s.List(ctx, d, TargetFilter{Variant: number, After: after, Limit: MaxPage})
 	if err != nil {
 		return VariantPage{}, err
 	}
-	page := VariantPage{Variant: v, Next: found.Next}
-	for i := range found.Targets {
-		row := VariantRow{TargetView: found.Targets[i]}
-		template, values, _ := templateOf(d, row.TargetView)
+	targets := make([]Target, len(found))
+	for i, x := range found {
+		targets[i] = x.Target
+	}
+	page := VariantPage{Variant: v, Next: next}
+	err = s.renderings(ctx, *d.Review, targets, func(x TargetView) error {
+		x.Flags |= found[len(page.Rows)].Flags & triage.Suppressed
+		row := VariantRow{Target: x.Target, Flags: x.Flags, Hash: x.Rendering.Hash()}
+		template, values, _ := templateOf(d, x)
 		if row.Made = template != nil && bytes.Equal(template.Digest[:], v.Digest); row.Made {
 			for _, name := range v.Placeholders {
 				row.Values = append(row.Values, values[name])
 			}
 			if page.Mail == nil || page.Mail.Flags.Alone() && !row.Flags.Alone() {
-				page.Mail = &found.Targets[i]
+				page.Mail = &x
 			}
 		}
 		page.Rows = append(page.Rows, row)
+		return nil
+	})
+	if err != nil {
+		return VariantPage{}, err
 	}
 	if page.Mail != nil {
 		page.outline(d)
@@ -273,22 +292,19 @@ func (p *VariantPage) outline(d Draft) {
 // ApproveVariant is ApproveShown of targets of one variant: also E_CONFLICT when a mail that nobody has decided on is not
 // made of the variant's templates and its target's values any more, and E_NOT_FOUND when there is no such variant.
 func (s *Service) ApproveVariant(ctx context.Context, by Reviewer, id ID, number int, shown []Shown) (approved int, r Review, err error) {
-	return s.approveTogether(ctx, by, id, shown, map[string]any{"variant": number}, func(views []TargetView) error {
+	return s.approveTogether(ctx, by, id, shown, map[string]any{"variant": number}, func() (func(TargetView) error, error) {
 		v, err := s.variant(ctx, id, number)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		d, err := s.c.Drafts.Draft(ctx, id)
-		if err != nil {
-			return err
-		}
-		for _, view := range views {
+		return func(view TargetView) error {
 			template, _, _ := templateOf(d, view)
 			if view.Decision.Choice == Pending && (template == nil || !bytes.Equal(template.Digest[:], v.Digest)) {
 				return fault.New(fault.Conflict, "The mail to target %d is no longer of this variant; it has to be decided on by itself.",
 					view.Index+1)
 			}
-		}
-		return nil
+			return nil
+		}, err
 	})
 }

@@ -54,13 +54,8 @@ type TargetStore interface {
 	Variants(ctx context.Context, id ID) ([]Variant, error)
 }
 
-// TargetPage is a page of targets. Next is -1 on the last one.
-type TargetPage struct {
-	Targets []TargetView
-	Next    int
-}
-
-// TargetView is a target with what authoring has for it, and what it gets of that.
+// TargetView is a target with what authoring has for it, and what it gets of that. That is up to four times the body, which may have
+// 4 MiB: of several targets at once no more is kept than a page shows of each (list).
 type TargetView struct {
 	Target
 	Mail      Mail
@@ -68,6 +63,9 @@ type TargetView struct {
 	// Flags are what of it a reviewer should look at, as it is now.
 	Flags triage.Flag
 }
+
+// list is what a list shows of the target: without its mail.
+func (v TargetView) list() TargetView { return TargetView{Target: v.Target, Flags: v.Flags} }
 
 // Mail is what authoring has for a target, with what the agent and the segment have beside it.
 type Mail struct {
@@ -82,53 +80,25 @@ type Mail struct {
 	Repeats string
 }
 
-// Targets returns a page of a draft's targets with their mails. Before the draft was queued
-// the filter but for After and Limit is ignored.
-func (s *Service) Targets(ctx context.Context, d Draft, f TargetFilter) (TargetPage, error) {
-	f.Limit, f.After = pageSize(f.Limit), min(max(f.After, -1), MaxIndex)
-	if d.Review == nil {
-		targets, next, err := s.c.Drafts.Page(ctx, d.ID, f.After, f.Limit)
-		for i := range targets {
-			targets[i] = s.preliminary(d, targets[i])
-		}
-		return TargetPage{targets, next}, err
-	}
-	targets, next, err := s.stored(ctx, d.ID, f)
-	if err != nil {
-		return TargetPage{}, err
-	}
-	page := TargetPage{Targets: make([]TargetView, 0, len(targets)), Next: next}
-	err = s.renderings(ctx, *d.Review, targets, func(v TargetView) error {
-		page.Targets = append(page.Targets, v)
-		return nil
-	})
-	if err != nil {
-		return TargetPage{}, err
-	}
-	return page, s.flagSuppressed(ctx, page.Targets)
-}
-
-// stored is a page of the targets of a review, and the After of the next one, -1 on the last.
-func (s *Service) stored(ctx context.Context, id ID, f TargetFilter) (list []Target, next int, err error) {
-	limit := f.Limit
-	f.Limit++
-	if list, err = s.c.Store.Targets(ctx, id, f); err != nil || len(list) <= limit {
-		return list, -1, err
-	}
-	return list[:limit], list[limit-1].Index, nil
-}
-
 // List returns a page of a draft's targets without their mails, flagged as far as they were inspected.
 // Next is -1 on the last one. Before the draft was queued the filter but for After and Limit is ignored.
 func (s *Service) List(ctx context.Context, d Draft, f TargetFilter) (views []TargetView, next int, err error) {
 	f.Limit, f.After = pageSize(f.Limit), min(max(f.After, -1), MaxIndex)
 	if d.Review == nil {
-		page, err := s.Targets(ctx, d, f)
-		return page.Targets, page.Next, err
+		views, next, err = s.c.Drafts.Page(ctx, d.ID, f.After, f.Limit)
+		for i, v := range views {
+			views[i] = s.preliminary(d, v).list()
+		}
+		return views, next, err
 	}
-	targets, next, err := s.stored(ctx, d.ID, f)
+	limit := f.Limit
+	f.Limit++
+	targets, err := s.c.Store.Targets(ctx, d.ID, f)
 	if err != nil {
 		return nil, -1, err
+	}
+	if next = -1; len(targets) > limit {
+		targets, next = targets[:limit], targets[limit-1].Index
 	}
 	for _, t := range targets {
 		views = append(views, TargetView{Target: t, Flags: t.Inspection.Flags})

@@ -21,12 +21,13 @@ type Rejection struct {
 // decided on, all of them or none. Its errors are those of Decide, and E_CONFLICT when a mail is
 // among them that has to be decided on by itself.
 func (s *Service) ApproveShown(ctx context.Context, by Reviewer, id ID, shown []Shown) (approved int, r Review, err error) {
-	return s.approveTogether(ctx, by, id, shown, map[string]any{}, func([]TargetView) error { return nil })
+	return s.approveTogether(ctx, by, id, shown, map[string]any{}, func() (func(TargetView) error, error) { return anyMail, nil })
 }
 
-// approveTogether is ApproveShown of mails that a further rule holds for; detail is what the audit row has beside the rest.
+// approveTogether is ApproveShown of mails that a further rule holds for, which is asked for once the reviewer is judged; detail is what
+// the audit row has beside the rest.
 func (s *Service) approveTogether(ctx context.Context, by Reviewer, id ID, shown []Shown, detail map[string]any,
-	rule func([]TargetView) error) (approved int, r Review, err error) {
+	rule func() (func(TargetView) error, error)) (approved int, r Review, err error) {
 	if len(shown) == 0 || len(shown) > MaxPage {
 		return 0, Review{}, fault.New(fault.Validation, "Between 1 and %d mails can be approved at once, not %d.", MaxPage, len(shown))
 	}
@@ -37,7 +38,11 @@ func (s *Service) approveTogether(ctx context.Context, by Reviewer, id ID, shown
 	if r, err = s.mayDecide(ctx, by, id); err != nil {
 		return 0, Review{}, err
 	}
-	views, err := s.isShown(ctx, r, shown)
+	holds, err := rule()
+	if err != nil {
+		return 0, Review{}, err
+	}
+	views, err := s.isShown(ctx, r, shown, holds)
 	if err != nil {
 		return 0, Review{}, err
 	}
@@ -48,9 +53,6 @@ func (s *Service) approveTogether(ctx context.Context, by Reviewer, id ID, shown
 		if v.Flags.Alone() && v.Decision.Choice == Pending {
 			return 0, Review{}, fault.New(fault.Conflict, "Mail %d has to be decided on by itself: %s.", v.Index+1, v.Flags.Says())
 		}
-	}
-	if err := rule(views); err != nil {
-		return 0, Review{}, err
 	}
 	at := s.now()
 	r, err = s.c.Store.Update(ctx, id, indexes, func(tx *Transaction) error {

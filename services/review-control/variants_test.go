@@ -1,18 +1,22 @@
 package reviewcontrol_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"hub.internal/pkg/fault"
 	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/postgres"
+	"hub.internal/services/review-control/suppression"
 	"hub.internal/services/review-control/triage"
 )
 
@@ -45,7 +49,7 @@ func (h *house) rowsOf(id reviewcontrol.ID, number int) (shown []reviewcontrol.S
 	}
 	for _, row := range page.Rows {
 		if row.Together() {
-			shown = append(shown, reviewcontrol.Shown{Index: row.Index, Hash: row.Rendering.Hash(), Revision: row.Decision.Revision})
+			shown = append(shown, reviewcontrol.Shown{Index: row.Index, Hash: row.Hash, Revision: row.Decision.Revision})
 		}
 	}
 	return shown, page
@@ -126,6 +130,70 @@ func TestPlaceholdersOutOfSight(t *testing.T) {
 	if !slices.Equal(page.Elsewhere, []string{"context.code"}) || !strings.Contains(page.Source, "{{context.code}}") {
 		t.Errorf("%v %v", page.Elsewhere, page.Text)
 	}
+}
+
+// watched tells what is alive while a step waits for the store.
+type watched struct {
+	*postgres.Store
+	look func()
+}
+
+func (s watched) Listed(ctx context.Context, emails []string) (map[string]bool, error) {
+	s.look()
+	return s.Store.Listed(ctx, emails)
+}
+
+func (s watched) KeepInspected(ctx context.Context, id reviewcontrol.ID, batch []reviewcontrol.Inspected) error {
+	s.look()
+	return s.Store.KeepInspected(ctx, id, batch)
+}
+
+// TestAPageKeepsOneMail: however large mails are, their inspection, the page of a variant, and its approval keep no more than what
+// they show or judge of each. It is not parallel to others, because it reads the live heap.
+func TestAPageKeepsOneMail(t *testing.T) {
+	if raceEnabled {
+		t.Skip("it renders a mail 300 times, which the race detector makes ten times as slow")
+	}
+	const mails, size = 100, 80 << 10
+	alive := func() int {
+		runtime.GC()
+		runtime.GC() // what the first one has left in pools
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int(m.HeapAlloc)
+	}
+	most := 0
+	h := newHouse(t, func(c *reviewcontrol.Config) {
+		store := watched{c.Store.(*postgres.Store), func() { most = max(most, alive()) }}
+		c.Store, c.Suppressions = store, suppression.New(store, c.Now)
+	})
+	fill := strings.Repeat(" ", size) // which nobody has to scroll through
+	before := alive()
+	small := func(what string) {
+		t.Helper()
+		if grown := max(most, alive()) - before; grown > mails*size/2 {
+			t.Errorf("%s keeps %d KiB", what, grown>>10)
+		}
+		most = 0
+	}
+	id := h.inspected(mails, func(d *draftRow) {
+		for i := range d.targets {
+			x := &d.targets[i]
+			x.HTML, x.BodyTemplate, x.Body = true, new("<p>Dear {{toName}},</p>"+fill), fmt.Sprintf("<p>Dear Contact %d,</p>", i)+fill
+		}
+	})
+	before += 2 * mails * len(fill) // what the neighbour has
+	small("the inspection")
+	shown, page := h.rowsOf(id, 1)
+	if len(shown) != mails || len(page.Mail.Mail.Body) < len(fill) {
+		t.Fatalf("%d shown", len(shown))
+	}
+	small("the page")
+	if n, _, err := h.approveVariant(ben, id, 1, shown); err != nil || n != mails {
+		t.Fatalf("%d, %v", n, err)
+	}
+	small("the approval")
+	runtime.KeepAlive(page)
 }
 
 // TestApproveVariant: of a variant everything is approved that was shown, at once, or nothing.

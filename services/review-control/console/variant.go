@@ -288,7 +288,7 @@ func (p *variantPage) fill(ctx context.Context) {
 		switch {
 		case p.May && row.Together():
 			p.Together++
-			row.Shown = shownText(row.Target, row.Rendering.Hash())
+			row.Shown = shownText(row.Target, row.Hash)
 		case p.May && row.Own():
 			if p.Own++; p.Own == 1 {
 				p.OwnHref = fmt.Sprintf("#row-%d", row.Index)

@@ -39,7 +39,7 @@ func Placeholders(templates ...Template) []string {
 		for _, name := range t.placeholders {
 			if !seen[name] {
 				seen[name] = true
-				list = append(list, name)
+				list = append(list, strings.Clone(name)) // a part of the template would keep all of it
 			}
 		}
 	}

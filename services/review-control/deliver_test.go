@@ -388,6 +388,20 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestPaceBesideAClockAhead: a replica whose clock is a day ahead holds the mails of the others up for a minute at most.
+func TestPaceBesideAClockAhead(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *reviewcontrol.Config) { c.Now = nil })
+	ahead := h.another(func(c *reviewcontrol.Config) { c.Now = func() time.Time { return time.Now().Add(24 * time.Hour) } })
+	id := h.approved(2)
+	if at, due, err := ahead.Turn(t.Context(), id, 0); err != nil || !due || time.Until(at) > time.Minute {
+		t.Errorf("its own mail in %s: %t, %v", time.Until(at), due, err)
+	}
+	if at, due, err := h.service.Turn(t.Context(), id, 1); err != nil || !due || time.Until(at) > time.Minute+time.Second {
+		t.Errorf("the mail of another in %s: %t, %v", time.Until(at), due, err)
+	}
+}
+
 // TestLost takes every job away: what misses one gets it back.
 func TestLost(t *testing.T) {
 	t.Parallel()

@@ -71,8 +71,10 @@ func (s *Store) Turn(ctx context.Context, id reviewcontrol.ID, index int, now ti
 			at = *kept
 			return nil
 		}
-		// The row's lock is what puts the mails of all replicas into one line.
-		err = tx.QueryRow(ctx, `UPDATE review_control.pace SET next_at = greatest(next_at, $1) + make_interval(secs => $2)
+		// The row's lock is what puts the mails of all replicas into one line. A replica whose clock is ahead moves the line to a minute
+		// from the store's time at the most, because all others wait for where it ends.
+		err = tx.QueryRow(ctx, `UPDATE review_control.pace
+			SET next_at = greatest(next_at, least($1, now() + interval '1 minute')) + make_interval(secs => $2)
 			RETURNING next_at - make_interval(secs => $2)`, now, interval.Seconds()).Scan(&at)
 		if err != nil {
 			return err

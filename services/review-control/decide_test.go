@@ -176,6 +176,29 @@ func TestApproveShown(t *testing.T) {
 	}
 }
 
+// TestApproveShownBesideAnUndo: a mail with a flag that somebody had approved by itself, and takes back while the others are looked at,
+// is not approved among them.
+func TestApproveShownBesideAnUndo(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.inspected(3, func(d *draftRow) { d.targets[0].Snapshot = nil })
+	h.decide(id, 0, reviewcontrol.Approve)
+	shown := []reviewcontrol.Shown{h.shown(id, 0), h.shown(id, 1)}
+	h.authoring.asked = func(what string) {
+		h.authoring.asked = nil
+		if _, _, err := h.undo(ada, id, 1); err != nil || what != "mails" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	n, r, err := h.service.ApproveShown(signedIn(t.Context(), ben), ben, id, shown)
+	if err != nil || n != 1 || r.Counts != (reviewcontrol.Counts{Pending: 2, Approved: 1}) {
+		t.Errorf("%d, %+v, %v", n, r.Counts, err)
+	}
+	if d := h.target(id, 0).Decision; d.Choice != reviewcontrol.Pending {
+		t.Errorf("%+v", d)
+	}
+}
+
 // TestReviewersRace has two reviewers decide on everything at once, each from what they saw
 // at the start: what is counted is what is there, whoever won.
 func TestReviewersRace(t *testing.T) {

@@ -327,7 +327,7 @@ type authoring struct {
 	old bool
 	// before runs ahead of each transition, unlocked.
 	before func(transition)
-	// asked runs ahead of each answer about a draft ("get") or whom it is for ("recipients"), unlocked.
+	// asked runs ahead of each answer about a draft ("get"), whom it is for ("recipients") or their mails ("mails"), unlocked.
 	asked func(what string)
 }
 
@@ -408,7 +408,7 @@ func newAuthoring(t testing.TB, clock *hubtest.Clock) *authoring {
 	a.url = contract.Serve(t, "authoring",
 		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/get", Takes: review}, a.get),
 		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/list", Takes: review}, a.list),
-		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/targets", Takes: review}, a.page),
+		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/targets", Takes: review}, a.mails),
 		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/recipients", Takes: review}, a.recipients),
 		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/transition", Takes: forAnybody}, a.transit),
 		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/progress", Takes: review}, a.progress))
@@ -619,6 +619,11 @@ func (a *authoring) list(_ context.Context, in draftsAsked) (page draftPage, err
 type targetPage struct {
 	Targets   []targetRow `json:"targets"`
 	NextAfter *int        `json:"next_after"`
+}
+
+func (a *authoring) mails(ctx context.Context, in draftAsked) (targetPage, error) {
+	a.listen("mails")
+	return a.page(ctx, in)
 }
 
 func (a *authoring) page(_ context.Context, in draftAsked) (page targetPage, err error) {

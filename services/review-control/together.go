@@ -18,8 +18,8 @@ type Rejection struct {
 }
 
 // ApproveShown approves those of at most 100 targets, each shown in full, that nobody has
-// decided on, all of them or none. Its errors are those of Decide, and E_CONFLICT when a mail is
-// among them that has to be decided on by itself.
+// decided on, all of them or none; one whose decision is undone meanwhile is left. Its errors are those of Decide, and E_CONFLICT
+// when a mail is among them that has to be decided on by itself.
 func (s *Service) ApproveShown(ctx context.Context, by Reviewer, id ID, shown []Shown) (approved int, r Review, err error) {
 	return s.approveTogether(ctx, by, id, shown, map[string]any{}, func() (func(TargetView) error, error) { return anyMail, nil })
 }
@@ -57,7 +57,9 @@ func (s *Service) approveTogether(ctx context.Context, by Reviewer, id ID, shown
 	at := s.now()
 	r, err = s.c.Store.Update(ctx, id, indexes, func(tx *Transaction) error {
 		done, err := s.together(tx, func(i int, t *Target) (Decision, bool) {
-			return Decision{Choice: Approve, By: by.Email, At: &at, Hash: shown[i].Hash}, true
+			// One that was undecided again only after the check was held to neither its flags nor the rule.
+			d := Decision{Choice: Approve, By: by.Email, At: &at, Hash: shown[i].Hash}
+			return d, t.Decision.Revision == views[i].Decision.Revision
 		})
 		approved = len(done)
 		detail["draft_id"], detail["indexes"], detail["choice"] = id.String(), done, Approve

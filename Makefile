@@ -24,7 +24,7 @@ UNRACED_IN    := pkg/admission services/auth services/authoring services/query s
 UNRACED_TESTS := TestAFlood|TestOracle|TestPlainSQL|TestTransitions|TestWarningsOfDrafts|TestBoundsOfASegment|TestLargePagesEndEarly|$\
 	TestLargestSegment|TestLife|TestWhatIsShownIsWhatLeaves|TestALargeDraftIsASmallPage|TestApproveShownOnAPage|TestLiesOfAnyOrder|$\
 	TestVariantOnAPage|TestBadTickets|TestListsGoOn|TestRedirects|TestLinksLive|TestAppsPages|TestOldHash|TestSignInVerified|$\
-	TestRolesMatrix|TestAccountPage
+	TestRolesMatrix|TestAccountPage|TestAPageKeepsOneMail
 UNRACE     = CGO_ENABLED=0 go test $(filter-out -race,$(TESTFLAGS)) $(ALONE)
 RACED      = $$(go list $(MODULES:%=./%/...) | grep -vE '^hub\.internal/($(shell echo services/e2e $(UNRACED) | tr ' ' '|'))(/|$$)')
 # A test runs as in a release, which knows no workspace. It is compiled in the workspace, all modules at once: a test of

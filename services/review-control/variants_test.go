@@ -151,9 +151,6 @@ func (s watched) KeepInspected(ctx context.Context, id reviewcontrol.ID, batch [
 // TestAPageKeepsOneMail: however large mails are, their inspection, the page of a variant, and its approval keep no more than what
 // they show or judge of each. It is not parallel to others, because it reads the live heap.
 func TestAPageKeepsOneMail(t *testing.T) {
-	if raceEnabled {
-		t.Skip("it renders a mail 300 times, which the race detector makes ten times as slow")
-	}
 	const mails, size = 100, 80 << 10
 	alive := func() int {
 		runtime.GC()

@@ -312,7 +312,7 @@ func parseTemplate(v *schema.Violations, path, text string) template.Template {
 	return t
 }
 
-// checkTarget judges one target's texts and what the templates become for it.
+// checkTarget judges one target's texts and what the templates become for it. A text that is too long is not made to its end.
 func checkTarget(v *schema.Violations, i int, t Templates, target DraftTarget) {
 	if !isPlainLine(target.ToName, maxToName) {
 		v.Line(targetPath(i, "toName"), target.ToName, maxToName)
@@ -331,38 +331,46 @@ func checkTarget(v *schema.Violations, i int, t Templates, target DraftTarget) {
 		v.Add(targetPath(i, "body"), "placeholder", "%s", bodyErr)
 	}
 	values := target.values()
-	var missing []string // each once: a placeholder may be there many times
+	missing := map[string]bool{} // each once: a placeholder may be there many times
 	report := func(err error) {
-		if !slices.Contains(missing, err.Error()) {
-			missing = append(missing, err.Error())
+		if !missing[err.Error()] {
+			missing[err.Error()] = true
 			v.Add(targetPath(i), "placeholder", "%s", err)
 		}
 	}
 	subject, blank := 0, true
-	own.subject.Pieces(values, func(piece string, isValue bool) {
-		if j := strings.IndexFunc(piece, schema.Unprintable); j >= 0 && isValue {
-			v.Add(targetPath(i), "controlCharacters", "puts a value with %s into the subject, which must be one line without control characters",
-				schema.CodePoint(piece[j:]))
+	for piece, err := range own.subject.Pieces(values) {
+		if err != nil {
+			report(err)
+			continue
 		}
-		subject += utf8.RuneCountInString(piece)
-		blank = blank && !strings.ContainsFunc(piece, schema.Visible)
-	}, report)
-	if subjectErr == nil && blank && len(missing) == 0 && !own.subject.IsEmpty() {
+		if j := strings.IndexFunc(piece.Text, schema.Unprintable); j >= 0 && piece.IsValue {
+			v.Add(targetPath(i), "controlCharacters", "puts a value with %s into the subject, which must be one line without control characters",
+				schema.CodePoint(piece.Text[j:]))
+		}
+		blank = blank && !strings.ContainsFunc(piece.Text, schema.Visible)
+		if subject += utf8.RuneCountInString(piece.Text); subject > maxSubject {
+			v.Add(targetPath(i), "maxLength", "gets a subject of more than the %d characters that are allowed", maxSubject)
+			break
+		}
+	}
+	if subjectErr == nil && blank && len(missing) == 0 && subject <= maxSubject && !own.subject.IsEmpty() {
 		v.Add(targetPath(i), "minLength", "gets a subject without a visible character")
 	}
-	if subject > maxSubject {
-		v.Add(targetPath(i), "maxLength", "gets a subject of %d characters; at most %d are allowed", subject, maxSubject)
-	}
 	body := 0
-	own.body.Pieces(values, func(piece string, isValue bool) {
-		if isValue {
-			if j := strings.IndexFunc(piece, schema.Control); j >= 0 {
-				v.Add(targetPath(i), "controlCharacters", "puts a value with %s into the body", schema.CodePoint(piece[j:]))
+	for piece, err := range own.body.Pieces(values) {
+		if err != nil {
+			report(err)
+			continue
+		}
+		if piece.IsValue {
+			if j := strings.IndexFunc(piece.Text, schema.Control); j >= 0 {
+				v.Add(targetPath(i), "controlCharacters", "puts a value with %s into the body", schema.CodePoint(piece.Text[j:]))
 			}
 		}
-		body += len(piece)
-	}, report)
-	if body > MaxBody {
-		v.Add(targetPath(i), "maxBytes", "gets a body of %d bytes; at most %d are allowed", body, MaxBody)
+		if body += len(piece.Text); body > MaxBody {
+			v.Add(targetPath(i), "maxBytes", "gets a body of more than the %d bytes that are allowed", MaxBody)
+			break
+		}
 	}
 }

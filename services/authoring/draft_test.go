@@ -1,6 +1,7 @@
 package authoring_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -488,4 +489,45 @@ func TestListDrafts(t *testing.T) {
 		}
 	}
 	h.refused("list_drafts", `{"draftId":""}`, fault.Validation)
+}
+
+// TestTextsThatGrow: what the templates become for a target is made no further than a mail may be long, however often they name a
+// value of a megabyte, and is judged in time that grows with the input alone.
+func TestTextsThatGrow(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.segmentOf()
+	large := object{"context": object{"a": strings.Repeat("x", 1<<20)}}
+	often, distinct := strings.Repeat("{{context.a}}", 80_000), strings.Builder{}
+	for i := range 200_000 {
+		fmt.Fprintf(&distinct, "{{context.%07d}}", i)
+	}
+	for name, c := range map[string]struct {
+		draft object
+		want  string
+	}{
+		"a body":             {with(draft(s, target(1, large)), "bodyTemplate", often), "maxBytes"},
+		"a subject":          {with(draft(s, target(1, large)), "subjectTemplate", often), "maxLength maxLength"},
+		"values that lack":   {with(draft(s, target(1)), "bodyTemplate", distinct.String()), strings.Repeat(" placeholder", 50)[1:]},
+		"a body of its own":  {draft(s, target(1, large, object{"body": often})), "maxBytes"},
+		"a template unasked": {with(draft(s, target(1, large, object{"body": "own"})), "bodyTemplate", often), ""},
+	} {
+		ctx, cancel := context.WithTimeout(agent(t.Context()), 20*time.Second)
+		_, err := h.send(ctx, "save_message_draft", newKey(), text(c.draft))
+		cancel()
+		got := ""
+		if err != nil {
+			got = fault.From(err).Error()
+			var rules []string
+			for _, v := range read(t, fault.From(err)).Violations {
+				rules = append(rules, v.Rule)
+			}
+			if rules != nil {
+				got = strings.Join(rules, " ")
+			}
+		}
+		if got != c.want {
+			t.Errorf("%s: %.200q, want %q", name, got, c.want)
+		}
+	}
 }

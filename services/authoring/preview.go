@@ -96,8 +96,9 @@ func (d Draft) checkTexts(targets DraftTargets) textCheck {
 			context, _ := v.Context() // what was read before it broke will do
 			keys = slices.Sorted(maps.Keys(context))
 			keys = keys[:min(len(keys), mostKeys)]
-			subject, _ := templates.subject.Render(v) // without a value where the target has none:
-			body, _ := templates.body.Render(v)       // it may have texts of its own
+			// Without a value where the target has none, and no longer than a mail may be: it may have texts of its own.
+			subject, _ := templates.subject.Head(v, maxSubject)
+			body, _ := templates.body.Head(v, MaxBody)
 			l.addRemoved(subject, body, templates.body.HTML)
 			l.add("/subjectTemplate", d.SubjectTemplate, keys, nil)
 			l.add("/bodyTemplate", d.BodyTemplate, keys, &templates.body)

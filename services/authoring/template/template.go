@@ -5,6 +5,8 @@ package template
 import (
 	"fmt"
 	"html"
+	"iter"
+	"math"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -124,31 +126,46 @@ func (v Values) value(placeholder string) (string, error) {
 	return string(text), nil
 }
 
-// Pieces calls yield with each piece of the text that the template becomes for v, and
-// missing with each placeholder that has no value.
-func (t Template) Pieces(v Values, yield func(piece string, isValue bool), missing func(error)) {
-	for _, p := range t.parts {
-		if p.placeholder == "" {
-			yield(p.text, false)
-			continue
+// Piece is a part of the text that a template becomes.
+type Piece struct {
+	Text string
+	// IsValue tells that it stands in the place of a placeholder.
+	IsValue bool
+}
+
+// Pieces are those of the text that the template becomes for v, each made when it is asked for: a value of megabytes may stand in
+// thousands of places. The error is that of a placeholder without a value, and ends nothing.
+func (t Template) Pieces(v Values) iter.Seq2[Piece, error] {
+	return func(yield func(Piece, error) bool) {
+		for _, p := range t.parts {
+			piece, err := Piece{Text: p.text}, error(nil)
+			if p.placeholder != "" {
+				piece.IsValue = true
+				if piece.Text, err = v.value(p.placeholder); err == nil && t.HTML {
+					piece.Text = p.at.escape(piece.Text)
+				}
+			}
+			if !yield(piece, err) {
+				return
+			}
 		}
-		value, err := v.value(p.placeholder)
-		if err != nil {
-			missing(err)
-			continue
-		}
-		if t.HTML {
-			value = p.at.escape(value)
-		}
-		yield(value, true)
 	}
 }
 
 // Render returns the text that the template becomes for v. The error is that of a placeholder without a value, which is left out.
-func (t Template) Render(v Values) (string, error) {
+func (t Template) Render(v Values) (string, error) { return t.Head(v, math.MaxInt) }
+
+// Head is Render up to the piece with which the text has at least so many bytes.
+func (t Template) Head(v Values, bytes int) (string, error) {
 	var b strings.Builder
 	var wrong error
-	t.Pieces(v, func(piece string, _ bool) { b.WriteString(piece) }, func(err error) { wrong = err })
+	for piece, err := range t.Pieces(v) {
+		if err != nil {
+			wrong = err
+		} else if b.WriteString(piece.Text); b.Len() >= bytes {
+			break
+		}
+	}
 	return b.String(), wrong
 }
 

@@ -83,7 +83,7 @@ func (d Draft) marked(targets DraftTargets, doubted doubts) DraftTargets {
 }
 
 // strangers finds targets whose context is of somebody else than their partner, as far as the segment's snapshots tell, and those that
-// are called otherwise than the source and the snapshots know them.
+// are called otherwise than the source and the snapshots know them. It ends with ctx: a target may be compared with 50 names.
 func (s *Service) strangers(ctx context.Context, segment Segment, targets DraftTargets, asked []Recipient, objections map[int]Objection) (
 	doubts, []tool.Warning, error) {
 	said, suspect := map[int][]evidence.Fact{}, false
@@ -109,6 +109,9 @@ func (s *Service) strangers(ctx context.Context, segment Segment, targets DraftT
 	contexts := slip.Finding{Says: "have a context of somebody else", Mend: "give each target what its own row has, and save the draft again"}
 	names := slip.Finding{Says: "have a toName that is not their contact's", Mend: "send the name that search_partner_contacts answers"}
 	for i, r := range asked {
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
 		if x := known.Stray(r.PartnerID, said[i], owners); x != nil {
 			d[i] = append(d[i], doubtContext)
 			of := ""

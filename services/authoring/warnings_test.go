@@ -3,6 +3,7 @@ package authoring_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -562,6 +563,58 @@ func TestNoPause(t *testing.T) {
 	for body, want := range map[string]bool{"Dear reader": true, "Dear reader, again": false} {
 		if got := h.warned("save_message_draft", with(draft(s, target(1)), "bodyTemplate", body))["draft.repeated"] != ""; got != want {
 			t.Errorf("%s: %v", body, got)
+		}
+	}
+}
+
+// witness is a store whose evidence is the test's.
+type witness struct {
+	authoring.Store
+	evidence func(yield func(int64, []byte))
+}
+
+func (w witness) Evidence(_ context.Context, _ authoring.Segment, _ []int64, yield func(int64, []byte)) error {
+	w.evidence(yield)
+	return nil
+}
+
+// namesake is a source that calls everybody Grace Hopper.
+type namesake struct{ liar }
+
+func (namesake) Check(_ context.Context, asked []authoring.Recipient) (map[int]authoring.Objection, error) {
+	all := make(map[int]authoring.Objection, len(asked))
+	for i := range asked {
+		all[i] = authoring.Objection{Names: []string{"Grace Hopper"}}
+	}
+	return all, nil
+}
+
+// TestNamesAreComparedUntilTheDeadline: who has given up has no targets' names compared any more, with as many names as are compared.
+func TestNamesAreComparedUntilTheDeadline(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.segmentOf(member(1, `{}`))
+	ctx, cancel := context.WithCancel(agent(t.Context()))
+	var left time.Time
+	svc := authoring.New(authoring.Config{Source: namesake{}, Store: witness{h.store, func(yield func(int64, []byte)) {
+		for i := range 50 {
+			yield(1, fmt.Appendf(nil, `{"brand_name":"%c%c %s"}`, 'a'+i%5, 'a'+i/5, strings.Repeat("Ab ", 65)))
+		}
+		cancel()
+		left = time.Now()
+	}}})
+	targets := make([]any, 10_000)
+	for i := range targets {
+		targets[i] = target(1, object{"toName": "Zoe Quux"})
+	}
+	for _, x := range authoring.Tools(svc) {
+		if x.Spec.Name != "save_message_draft" {
+			continue
+		}
+		call := &tool.Call{Tool: x.Spec.Name, Input: []byte(text(draft(s, targets...))), IdempotencyKey: newKey()}
+		_, err := x.Endpoint(ctx, call)
+		if took := time.Since(left); !errors.Is(err, context.Canceled) || took > time.Second {
+			t.Errorf("%v after %v", err, took)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -34,8 +35,11 @@ var facts = map[string]string{
 	"president": "president", "대표자": "president", "대표자명": "president",
 }
 
+// maxFact is how long a fact is at most, in characters: no name is longer, and each is compared with those of all targets.
+const maxFact = 200
+
 // Facts are what an object says of whom it is of, in its own members and in those of its members partner, brand and campaign.
-// The name of a row with a campaign_id is the campaign's. What cannot be read says nothing.
+// The name of a row with a campaign_id is the campaign's. What cannot be read, or has more than 200 characters, says nothing.
 func Facts(object []byte) []Fact {
 	all, _ := Map(object)
 	return factsOf("", all)
@@ -66,7 +70,7 @@ func factsOf(parent string, all map[string]jsontext.Value) (list []Fact) {
 			b, _ := jsontext.AppendUnquote(nil, value)
 			f.Value = string(b)
 		}
-		if folded(f.Value) != "" && (!f.IsID() || strings.Trim(f.Value, "0123456789") == "") {
+		if utf8.RuneCountInString(f.Value) <= maxFact && folded(f.Value) != "" && (!f.IsID() || strings.Trim(f.Value, "0123456789") == "") {
 			list = append(list, f)
 		}
 	}

@@ -2,6 +2,7 @@ package evidence_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"hub.internal/services/authoring/evidence"
@@ -74,5 +75,19 @@ func TestManyRowsOfOnePartner(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: %q, want %q", context, got, want)
 		}
+	}
+}
+
+// TestNoNameIsThatLong: what has more characters than a name may have says nothing, in a row as in a context, since each target is
+// compared with it.
+func TestNoNameIsThatLong(t *testing.T) {
+	t.Parallel()
+	known, longest := evidence.Known{}, strings.Repeat("가", 200)
+	known.Add(7, fmt.Appendf(nil, `{"brand_name":"%s","partner_name":"%s가","campaign_id":%s}`, longest, longest, strings.Repeat("1", 201)))
+	if list, all := known.Names(7); len(list) != 1 || list[0] != longest || !all {
+		t.Errorf("%d names", len(list))
+	}
+	if list := evidence.Facts([]byte(`{"brand":"` + longest + `가"}`)); len(list) != 0 {
+		t.Errorf("%d facts", len(list))
 	}
 }

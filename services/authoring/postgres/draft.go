@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -87,18 +88,25 @@ func (s *Store) Draft(ctx context.Context, id authoring.ID) (authoring.Draft, er
 
 // Each kind of segment has an index of its own that finds a partner's snapshots. A partner may
 // have thousands of campaigns: the first ten will do.
-// It is keyset pagination by position, along the primary key.
-const selectTargets = `SELECT t.position AS index, t.external_id, t.to_email, t.to_name, t.subject, t.body, t.context, t.doubts,
+// A batch is keyset pagination by position, along the primary key. The snapshots come with the first of its targets of a partner, so that
+// it has no more of them than the segment has; they may be megabytes.
+const (
+	targetsOf     = `SELECT * FROM authoring.draft_targets WHERE draft_id = $1 AND position > $2`
+	targetsNamed  = targetsOf + ` AND position = ANY ($4)`
+	selectTargets = `SELECT t.position AS index, t.external_id, t.to_email, t.to_name, t.subject, t.body, t.context, t.doubts,
 	t.text_hash, e.snapshots
-FROM authoring.draft_targets t
+FROM (SELECT *, row_number() OVER (PARTITION BY external_id ORDER BY position) AS place FROM (%s ORDER BY position LIMIT $3) b) t
 JOIN authoring.drafts d ON d.id = t.draft_id
 JOIN authoring.segments s ON s.id = d.segment_id
 CROSS JOIN LATERAL (SELECT array_agg(x.snapshot::text ORDER BY x.position) FROM (
-	SELECT position, snapshot FROM authoring.segment_targets WHERE s.kind = 'partner' AND segment_id = s.id AND external_id = t.external_id
+	SELECT position, snapshot FROM authoring.segment_targets
+		WHERE t.place = 1 AND s.kind = 'partner' AND segment_id = s.id AND external_id = t.external_id
 	UNION ALL
-	(SELECT position, snapshot FROM authoring.segment_targets WHERE s.kind <> 'partner' AND segment_id = s.id AND partner_id = t.external_id
+	(SELECT position, snapshot FROM authoring.segment_targets
+		WHERE t.place = 1 AND s.kind <> 'partner' AND segment_id = s.id AND partner_id = t.external_id
 		ORDER BY position LIMIT 10)) x) e (snapshots)
-WHERE t.draft_id = $1 AND t.position > $2`
+ORDER BY t.position`
+)
 
 // Rows are fetched a few at a time: a page ends by its size, and one row may have megabytes.
 const targetBatch = 64
@@ -114,11 +122,12 @@ func (s *Store) DraftTargets(ctx context.Context, id authoring.ID, after int, in
 	}
 	slices.Sort(wanted)
 	for {
-		statement, args := selectTargets, []any{int64(id), int64(after), targetBatch}
+		statement, args := fmt.Sprintf(selectTargets, targetsOf), []any{int64(id), int64(after), targetBatch}
 		if len(wanted) > 0 {
-			statement, args = statement+` AND t.position = ANY ($4)`, append(args, wanted)
+			statement, args = fmt.Sprintf(selectTargets, targetsNamed), append(args, wanted)
 		}
-		rows, err := s.pool.Query(ctx, statement+` ORDER BY t.position LIMIT $3`, args...)
+		snapshots := map[int64][]string{}
+		rows, err := s.pool.Query(ctx, statement, args...)
 		if err != nil {
 			return explain(err)
 		}
@@ -128,6 +137,10 @@ func (s *Store) DraftTargets(ctx context.Context, id authoring.ID, after int, in
 			if t, err = pgx.RowToStructByName[authoring.StoredTarget](rows); err != nil {
 				break
 			}
+			if said, again := snapshots[t.ExternalID]; again {
+				t.Snapshots = said
+			}
+			snapshots[t.ExternalID] = t.Snapshots
 			var more bool
 			if more, err = yield(t); err != nil || !more {
 				rows.Close()

@@ -257,9 +257,9 @@ func TestPlans(t *testing.T) {
 			"outside a segment":                 {postgres.OutsideSegmentOfPartners, []any{777, recipients}},
 			"outside a segment of campaigns":    {postgres.OutsideSegmentOfOthers, []any{800, recipients}},
 			"a draft":                           {postgres.OneDraft, []any{777}},
-			"targets":                           {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{777, -1, 64}},
-			"targets of a segment of campaigns": {postgres.SelectTargets + ` ORDER BY t.position LIMIT $3`, []any{800, -1, 64}},
-			"named targets": {postgres.SelectTargets + ` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`,
+			"targets":                           {postgres.SelectTargets, []any{777, -1, 64}},
+			"targets of a segment of campaigns": {postgres.SelectTargets, []any{800, -1, 64}},
+			"named targets": {postgres.NamedTargets,
 				[]any{777, -1, 64, []int64{1, 2}}},
 			"drafts":             planned(postgres.ListDrafts(authoring.DraftFilter{After: 15000, Limit: 20})),
 			"drafts of a status": planned(postgres.ListDrafts(authoring.DraftFilter{Statuses: review, Limit: 20})),
@@ -306,7 +306,7 @@ func TestPlanOfNews(t *testing.T) {
 			plan := hubtest.Plan(
 				t,
 				connect(t, db.URL("authoring")),
-				postgres.SelectTargets+` AND t.position = ANY ($4) ORDER BY t.position LIMIT $3`,
+				postgres.NamedTargets,
 				1,
 				-1,
 				64,
@@ -317,6 +317,39 @@ func TestPlanOfNews(t *testing.T) {
 				t.Errorf("the plan is\n%s", plan)
 			}
 		})
+	}
+}
+
+// TestSnapshotsAreReadOnce: a batch of targets of one partner reads and sends the partner's snapshots once; each may have 32 MiB.
+func TestSnapshotsAreReadOnce(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"partner", "brand"} {
+		db := migrated(t)
+		_, err := connect(t, db.SuperuserURL).Exec(t.Context(), `
+			INSERT INTO authoring.segments (name, kind, created_at, target_count, service, external_user_id, credential_id, hub_user)
+				VALUES ('n', '`+kind+`', now(), 1, '', '', '', '');
+			INSERT INTO authoring.segment_targets SELECT s.id, 0, 1, '{"a":1}', CASE s.kind WHEN 'brand' THEN 1 END FROM authoring.segments s;
+			INSERT INTO authoring.drafts (name, status, segment_id, subject_template, body_template, created_at, target_count, pending,
+				service, external_user_id, credential_id, hub_user)
+				SELECT 'n', 'in_review', s.id, 's', 'b', now(), 200, 200, '', '', '', '' FROM authoring.segments s;
+			INSERT INTO authoring.draft_targets SELECT d.id, n, 1 + n % 2, 'a@b.example', '', '', '', '{}'
+				FROM authoring.drafts d, generate_series(0, 199) n`)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := hubtest.Plan(t, connect(t, db.URL("authoring")), postgres.SelectTargets, 1, -1, 64)
+		if !regexp.MustCompile(`segment_targets.* \(actual rows=(1|0|0.50) loops=2\)`).MatchString(plan) {
+			t.Errorf("%s: the plan is\n%s", kind, plan)
+		}
+		err = open(t, db.URL("authoring")).DraftTargets(t.Context(), 1, -1, nil, func(target authoring.StoredTarget) (bool, error) {
+			if got, want := len(target.Snapshots), 1-target.Index%2; got != want {
+				t.Errorf("%s: target %d of partner %d has %d snapshots", kind, target.Index, target.ExternalID, got)
+			}
+			return true, nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package hop
 import (
 	"context"
 	"io"
+	"net/http"
 	"strconv"
 
 	"hub.internal/pkg/fault"
@@ -14,6 +15,26 @@ type Holder interface {
 	// Hold counts n more bytes as kept until the request is over. Its error is a fault: the
 	// body cannot be kept.
 	Hold(ctx context.Context, n int64) error
+}
+
+// holderKey finds the Holder of a request in its context.
+type holderKey struct{}
+
+// withHolder puts the body's Holder into the context of what is done with the body.
+func withHolder(ctx context.Context, r *http.Request) context.Context {
+	if holder, is := r.Body.(Holder); is {
+		ctx = context.WithValue(ctx, holderKey{}, holder)
+	}
+	return ctx
+}
+
+// Hold counts n more bytes as kept until the request of an endpoint is over, as if they had come with its body: for who is about to
+// read from elsewhere what a few bytes have asked for. Where nothing bounds bodies it does nothing.
+func Hold(ctx context.Context, n int64) error {
+	if holder, is := ctx.Value(holderKey{}).(Holder); is {
+		return holder.Hold(ctx, n)
+	}
+	return nil
 }
 
 const (

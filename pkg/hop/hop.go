@@ -166,7 +166,8 @@ func Handler(e endpoint.Endpoint, name string, takes caller.Rule, maxBody int64,
 	}
 	fail := func(ctx context.Context, err error, w http.ResponseWriter) { WriteFault(ctx, logger, w, err) }
 	return Authenticated(keys, takes, logger,
-		kithttp.NewServer(e, decode, encode, kithttp.ServerErrorEncoder(fail), kithttp.ServerErrorHandler(ignoreErrors{})))
+		kithttp.NewServer(e, decode, encode, kithttp.ServerBefore(withHolder), kithttp.ServerErrorEncoder(fail),
+			kithttp.ServerErrorHandler(ignoreErrors{})))
 }
 
 // Authenticated puts the caller, the trace and the deadline of a neighbour's request into the

@@ -287,6 +287,41 @@ func TestBodyCap(t *testing.T) {
 	}
 }
 
+// holding is a body that counts what is held of it.
+type holding struct {
+	io.ReadCloser
+	held *int64
+}
+
+func (h holding) Hold(_ context.Context, n int64) error {
+	*h.held += n
+	if *h.held > 100 {
+		return fault.New(fault.RateLimit, "full")
+	}
+	return nil
+}
+
+// TestHold: what an endpoint reads from elsewhere counts as its request's body does; where nothing bounds bodies it is free.
+func TestHold(t *testing.T) {
+	quiet, keys := slog.New(slog.DiscardHandler), callertest.Keys(t, "speaker", caller.Gateway)
+	reads := func(ctx context.Context, _ any) (any, error) {
+		return &tool.Result{Data: []byte(`{}`)}, hop.Hold(ctx, 60)
+	}
+	handler := hop.Handler(reads, "x", caller.Agents(), 100, keys, quiet)
+	var held int64
+	for i, want := range []int{200, 429, 200} {
+		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{}`))
+		r.Header = callertest.Header(t, "speaker", caller.Caller{Kind: caller.Key, CredentialID: "ak_1"})
+		if i < 2 {
+			r.Body = holding{r.Body, &held}
+		}
+		w := httptest.NewRecorder()
+		if handler.ServeHTTP(w, r); w.Code != want || held != int64(60*min(i+1, 2)) {
+			t.Errorf("%d: %d %s, %d held", i, w.Code, w.Body, held)
+		}
+	}
+}
+
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, errors.New("connection reset") }

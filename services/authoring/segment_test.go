@@ -2,6 +2,7 @@ package authoring_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -364,6 +365,37 @@ func TestEmptySnapshotsAreTaken(t *testing.T) {
 	}
 	if n := h.query.rowsAsked - before; n != 2 {
 		t.Errorf("asked in %d batches", n)
+	}
+}
+
+// wide is a source whose rows have half a megabyte.
+type wide struct{ liar }
+
+func (wide) Rows(_ context.Context, _ authoring.Kind, ids []int64) (map[int64][]byte, error) {
+	row, all := []byte(`{"x":"`+strings.Repeat("x", 512<<10)+`"}`), map[int64][]byte{}
+	for _, id := range ids {
+		all[id] = row
+	}
+	return all, nil
+}
+
+// TestRowsAreBoundedAsABody: rows for empty snapshots have no more bytes together than a body may have; else nothing is stored.
+func TestRowsAreBoundedAsABody(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *authoring.Config) { c.Source = wide{} })
+	targets := make([]any, 64)
+	for i := range targets {
+		targets[i] = member(i, `{}`)
+	}
+	if v := read(t, h.refused("create_segment", segment(targets...), fault.Validation)).Violations; len(v) != 1 || v[0].Rule != "maxBytes" ||
+		v[0].Path != "/targets" {
+		t.Errorf("%+v", v)
+	}
+	if n := h.count(`SELECT count(*) FROM authoring.segments`); n != 0 {
+		t.Errorf("%d segments", n)
+	}
+	if c := ok[created](h, "create_segment", segment(targets[:63]...)); c.SnapshotsTaken != 63 {
+		t.Errorf("%d taken", c.SnapshotsTaken)
 	}
 }
 

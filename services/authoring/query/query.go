@@ -109,20 +109,12 @@ func (s Source) Unknown(ctx context.Context, kind authoring.Kind, ids []int64) (
 	return unknown, nil
 }
 
-// mostRows is how many rows one question is for.
-const mostRows = 10_000
-
-// Rows implements authoring.Source, 10,000 ids a call.
+// Rows implements authoring.Source in one call.
 func (s Source) Rows(ctx context.Context, kind authoring.Kind, ids []int64) (map[int64][]byte, error) {
-	all := make(map[int64][]byte, len(ids))
-	for part := range slices.Chunk(ids, mostRows) {
-		answer, err := rows.Call(ctx, s.client, idsRequest{kind, part})
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range answer.Rows {
-			all[r.ID] = r.Row
-		}
+	answer, err := rows.Call(ctx, s.client, idsRequest{kind, ids})
+	all := make(map[int64][]byte, len(answer.Rows))
+	for _, r := range answer.Rows {
+		all[r.ID] = r.Row
 	}
-	return all, nil
+	return all, err
 }

@@ -62,7 +62,12 @@ func connect(t *testing.T, p *hubtest.Program) *remote.Client {
 }
 
 func call(t *testing.T, c *remote.Client, name, key string, input []byte) (string, error) {
-	ctx, cancel := context.WithTimeout(caller.With(t.Context(), caller.Caller{Kind: caller.Key, CredentialID: "ak_1"}), hubtest.Patience)
+	return callAs(t, c, "ak_1", name, key, input)
+}
+
+// callAs is call with a credential.
+func callAs(t *testing.T, c *remote.Client, credential, name, key string, input []byte) (string, error) {
+	ctx, cancel := context.WithTimeout(caller.With(t.Context(), caller.Caller{Kind: caller.Key, CredentialID: credential}), hubtest.Patience)
 	defer cancel()
 	response, err := c.Do(ctx, remote.Request{Path: hop.ToolPath(name), Body: input, IdempotencyKey: key})
 	if err != nil {

@@ -7,9 +7,12 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"hub.internal/pkg/caller"
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/contract"
@@ -108,5 +111,64 @@ func TestMemoryIsBounded(t *testing.T) {
 				t.Errorf("%d bytes more for a body of %d", peak-before, len(b))
 			}
 		})
+	}
+}
+
+// TestMemoryOfRowsIsBounded: many who send empty snapshots at once, which are 20 times as much as rows, stay within the memory that there
+// is. Who finds none is told so.
+func TestMemoryOfRowsIsBounded(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("the race detector's own memory is no subject of this test")
+	}
+	type asked struct {
+		Kind string  `json:"kind"`
+		IDs  []int64 `json:"ids"`
+	}
+	type row struct {
+		ID  int64          `json:"id"`
+		Row map[string]any `json:"row"`
+	}
+	ids := hop.Declaration{Path: "/internal/ids/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
+	rows := hop.Declaration{Path: "/internal/rows", Takes: caller.Neighbour("authoring")}
+	query := contract.Serve(t, "query",
+		contract.Fake(t, "query", ids, func(context.Context, asked) (map[string]any, error) {
+			return map[string]any{"unknown": 0, "first": []int64{}, "others": []int{}}, nil
+		}),
+		contract.Fake(t, "query", rows, func(_ context.Context, in asked) (map[string][]row, error) {
+			all := make([]row, len(in.IDs))
+			for i, id := range in.IDs {
+				all[i] = row{id, map[string]any{"partner_id": id, "name": strings.Repeat("x", 600)}}
+			}
+			return map[string][]row{"rows": all}, nil
+		}))
+	const limit = 384 << 20
+	p := start(t, migrated(t), "HUB_STATIC=query="+query, fmt.Sprint("HUB_MEMORY_LIMIT=", limit>>20, "MiB"))
+	client := connect(t, p)
+	var b bytes.Buffer
+	b.WriteString(`{"name":"n","kind":"partner","targets":[`)
+	for i := range 50_000 {
+		fmt.Fprintf(&b, `%s{"externalId":%d,"snapshot":{}}`, strings.Repeat(",", min(i, 1)), i)
+	}
+	b.WriteString(`]}`)
+	var stored, refused atomic.Int64
+	var all sync.WaitGroup
+	for i := range 24 {
+		all.Go(func() {
+			_, err := callAs(t, client, fmt.Sprint("ak_", i), "create_segment", "many", b.Bytes())
+			switch {
+			case err == nil:
+				stored.Add(1)
+			case fault.Is(err, fault.RateLimit):
+				refused.Add(1)
+			default:
+				t.Errorf("%.300v", err)
+			}
+		})
+	}
+	all.Wait()
+	peak := memory(t, p, "VmHWM")
+	t.Logf("%d stored, %d refused: %d MiB at the peak", stored.Load(), refused.Load(), peak>>20)
+	if peak > limit || stored.Load() == 0 {
+		t.Errorf("%d MiB, %d stored", peak>>20, stored.Load())
 	}
 }

@@ -81,6 +81,9 @@ func (o *office) done(t *testing.T, path string, form url.Values) string {
 	return said
 }
 
+// hiddenHad is what a page of a key was made of.
+var hiddenHad = regexp.MustCompile(`<input type="hidden" name="had" value="([a-z:,]+)">`)
+
 var onceShown = regexp.MustCompile(`<input id="secret" value="([^"]+)"`)
 
 var keyForm = regexp.MustCompile(`^crm_[0-9A-Za-z]{42}$`)
@@ -196,7 +199,17 @@ func TestKeysPages(t *testing.T) {
 		!strings.Contains(page, `id="scopes-error"`) {
 		t.Errorf("no scope: %d", status)
 	}
-	o.done(t, at+"/scopes", url.Values{"scopes": {"explore"}})
+	had := hiddenHad.FindStringSubmatch(o.get(t, at))
+	if had == nil {
+		t.Fatal("the page does not say which scopes it shows")
+	}
+	o.done(t, at+"/scopes", url.Values{"had": had[1:], "scopes": {"explore"}})
+	for name, old := range map[string][]string{"the same page again": had[1:], "a page that does not say": nil} {
+		said := o.done(t, at+"/scopes", url.Values{"had": old, "scopes": {"explore", "sql"}})
+		if !strings.Contains(said, "Somebody else") || !strings.Contains(said, "explore now") {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
 	if k, _ := o.keys.Verify(o.ctx, secret); !slices.Equal(k.Scopes, []string{"explore"}) || !slices.Contains(o.told.ids, id) {
 		t.Errorf("%v, told %v", k.Scopes, o.told.ids)
 	}
@@ -218,12 +231,16 @@ func TestKeysPages(t *testing.T) {
 		!strings.Contains(said, "rotated already") {
 		t.Errorf("rotated twice: %d %q", status, said)
 	}
+	successor, _ := o.keys.Verify(o.ctx, next)
+	said := o.done(t, at+"/scopes", url.Values{"had": {"explore"}, "scopes": {"query"}})
+	if !strings.Contains(said, "Its successor "+successor.ID) {
+		t.Errorf("nothing is said of the successor: %q", said)
+	}
 	status1, status2 := o.status(t, secret), o.status(t, next)
 	o.clock.Advance(24 * time.Hour)
 	if status1 != auth.Active || status2 != auth.Active || o.status(t, secret) != auth.Expired || o.status(t, next) != auth.Active {
 		t.Errorf("the overlap does not hold: %s %s", status1, status2)
 	}
-	successor, _ := o.keys.Verify(o.ctx, next)
 	at = "/admin/keys/" + successor.ID
 	if page := o.get(t, at); !strings.Contains(page, "/admin/keys/"+id) {
 		t.Error("the page does not lead to the key before")

@@ -191,8 +191,8 @@ func (k Key) rotate(id string, secret Secret, pepperID, by string, overlap time.
 	return k, successor, nil
 }
 
-// rescope gives the key other scopes.
-func (k Key) rescope(scopes []string, now time.Time) (Key, error) {
+// rescope gives the key other scopes, unless those that it had are others by now. Nil is what nobody has looked at.
+func (k Key) rescope(had, scopes []string, now time.Time) (Key, error) {
 	var v schema.Violations
 	list := chosenScopes(&v, scopes)
 	if err := v.Err(); err != nil {
@@ -200,6 +200,10 @@ func (k Key) rescope(scopes []string, now time.Time) (Key, error) {
 	}
 	if status := k.Status(now); status != Active {
 		return Key{}, fault.New(fault.Conflict, "The key %s is %s, so its scopes cannot change. Issue a new key.", k.ID, status)
+	}
+	if had != nil && !slices.Equal(chosenScopes(&schema.Violations{}, had), k.Scopes) {
+		return Key{}, fault.New(fault.Conflict, "Somebody else has just changed the scopes of the key %s: they are %s now.", k.ID,
+			strings.Join(k.Scopes, ", "))
 	}
 	k.Scopes = list
 	return k, nil

@@ -162,10 +162,11 @@ func (s *Service) Revoke(ctx context.Context, id, reason string) (Key, error) {
 	})
 }
 
-// Rescope gives a key other scopes, at once.
-func (s *Service) Rescope(ctx context.Context, id string, scopes []string) (Key, error) {
+// Rescope gives a key other scopes, at once; its successor in a rotation keeps its own. had are those that whoever asks has seen, nil
+// when nobody has looked: E_CONFLICT when these are others by now, and for a key that is not active.
+func (s *Service) Rescope(ctx context.Context, id string, had, scopes []string) (Key, error) {
 	return s.change(ctx, id, func(old Key) (Change, error) {
-		k, err := old.rescope(scopes, s.now())
+		k, err := old.rescope(had, scopes, s.now())
 		return Change{Key: k, Audit: s.entry(ctx, "apikey.scopes", map[string]any{"id": id, "from": old.Scopes, "to": k.Scopes})}, err
 	})
 }

@@ -339,7 +339,7 @@ func TestExpire(t *testing.T) {
 	if _, err := d.Rotate(d.ctx, k.ID, time.Hour); !fault.Is(err, fault.Conflict) {
 		t.Errorf("an expired key was rotated: %v", err)
 	}
-	if _, err := d.Rescope(d.ctx, k.ID, []string{"sql"}); !fault.Is(err, fault.Conflict) {
+	if _, err := d.Rescope(d.ctx, k.ID, nil, []string{"sql"}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("an expired key got scopes: %v", err)
 	}
 }
@@ -442,7 +442,7 @@ func TestRescope(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t)
 	k, secret := d.issue(t)
-	if _, err := d.Rescope(d.ctx, k.ID, []string{"admin:read", "sql", "sql"}); err != nil {
+	if _, err := d.Rescope(d.ctx, k.ID, nil, []string{"admin:read", "sql", "sql"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := d.verify(t, secret).Scopes; !slices.Equal(got, []string{"sql", "admin:read"}) {
@@ -452,14 +452,23 @@ func TestRescope(t *testing.T) {
 		t.Errorf("told %v", d.told.ids)
 	}
 	for name, scopes := range map[string][]string{"none": nil, "unknown": {"root"}, "case": {"SQL"}} {
-		if _, err := d.Rescope(d.ctx, k.ID, scopes); !fault.Is(err, fault.Validation) {
+		if _, err := d.Rescope(d.ctx, k.ID, nil, scopes); !fault.Is(err, fault.Validation) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	// Whoever adds one on a page that still shows what was taken away gives nothing back.
+	had := []string{"explore", "query", "control"}
+	if _, err := d.Rescope(d.ctx, k.ID, had, append(had, "author")); !fault.Is(err, fault.Conflict) ||
+		!strings.Contains(err.Error(), "sql, admin:read now") {
+		t.Errorf("a page that is old: %v", err)
+	}
+	if got, err := d.Rescope(d.ctx, k.ID, []string{"admin:read", "sql"}, []string{"sql"}); err != nil || len(got.Scopes) != 1 {
+		t.Errorf("%v, %v", got.Scopes, err)
 	}
 	if _, err := d.Revoke(d.ctx, k.ID, "over"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := d.Rescope(d.ctx, k.ID, []string{"sql"}); !fault.Is(err, fault.Conflict) {
+	if _, err := d.Rescope(d.ctx, k.ID, nil, []string{"sql"}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a revoked key got scopes: %v", err)
 	}
 }
@@ -650,7 +659,7 @@ func TestEverythingIsAudited(t *testing.T) {
 		}
 		step()
 	}
-	must(d.Rescope(d.ctx, k.ID, []string{"sql"}))
+	must(d.Rescope(d.ctx, k.ID, nil, []string{"sql"}))
 	r, err := d.Rotate(d.ctx, k.ID, time.Hour)
 	must(r, err)
 	must(d.Revoke(d.ctx, k.ID, "over"))
@@ -685,7 +694,7 @@ func TestEverythingIsAudited(t *testing.T) {
 		t.Errorf("rows %+v", rows)
 	}
 	// A refused change leaves no trace and no half of itself.
-	if _, err := d.Rescope(d.ctx, k.ID, []string{"sql"}); err == nil || len(d.audit(t)) != len(rows) {
+	if _, err := d.Rescope(d.ctx, k.ID, nil, []string{"sql"}); err == nil || len(d.audit(t)) != len(rows) {
 		t.Errorf("after a refusal: %v, %d rows", err, len(d.audit(t)))
 	}
 	d.verify(t, secret)
@@ -720,7 +729,7 @@ func TestNothingWithoutItsAuditRow(t *testing.T) {
 	}
 	_, _, issueErr := d.Issue(d.ctx, auth.Issue{Name: "b", Scopes: []string{"query"}})
 	_, revokeErr := d.Revoke(d.ctx, k.ID, "over")
-	_, scopesErr := d.Rescope(d.ctx, k.ID, []string{"sql"})
+	_, scopesErr := d.Rescope(d.ctx, k.ID, nil, []string{"sql"})
 	_, rotateErr := d.Rotate(d.ctx, k.ID, 0)
 	_, _, showErr := d.Get(d.ctx, k.ID)
 	for name, err := range map[string]error{"issue": issueErr, "revoke": revokeErr, "scopes": scopesErr, "rotate": rotateErr,

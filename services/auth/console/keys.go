@@ -230,15 +230,19 @@ func overlap(form url.Values) time.Duration {
 	return time.Duration(wholeNumber(form.Get("overlap"))) * time.Hour
 }
 
-// rescopeKey gives a key other scopes.
+// rescopeKey gives a key other scopes, unless the page is older than those that it has.
 // Gateways are told by a notice; one that misses it asks again within 2 s.
 func (c *Console) rescopeKey(w http.ResponseWriter, r *http.Request, form url.Values) error {
-	id := r.PathValue("id")
-	_, err := c.Service.Rescope(r.Context(), id, form["scopes"])
+	id, ctx := r.PathValue("id"), r.Context()
+	k, err := c.Service.Rescope(ctx, id, hadOf(form, "had"), form["scopes"])
 	if problem := web.Problems(err)["scopes"]; problem != "" {
 		return c.renderKey(w, r, http.StatusUnprocessableEntity, problem, "")
 	}
-	return redirect(w, r, keysPath+"/"+id, i18n.T(r.Context(), "The key has other scopes from now on."), err)
+	done := i18n.T(ctx, "The key has other scopes from now on.")
+	if k.RotatedTo != "" {
+		done += " " + i18n.T(ctx, "Its successor %s is another key, and stays as it is.", k.RotatedTo)
+	}
+	return redirect(w, r, keysPath+"/"+id, done, err)
 }
 
 // rotateKey issues the successor of a key and shows it, this once.

@@ -110,10 +110,7 @@ func (c *Console) setRoles(w http.ResponseWriter, r *http.Request, form url.Valu
 	who, _ := web.UserOf(ctx)
 	var changed []string
 	for _, id := range form["user"][:min(len(form["user"]), web.RowsOnPage)] {
-		had := strings.FieldsFunc(form.Get("had."+id), func(r rune) bool { return r == ',' })
-		if had == nil {
-			had = []string{}
-		}
+		had := hadOf(form, "had."+id)
 		roles := form["roles."+id]
 		if equalSets(had, roles) {
 			continue
@@ -144,6 +141,11 @@ func (c *Console) setRoles(w http.ResponseWriter, r *http.Request, form url.Valu
 		web.Done(w, r, i18n.T(ctx, "The roles of %s users are changed. In force within two seconds.", web.Number(len(changed))))
 	}
 	return web.Go(w, r, to)
+}
+
+// hadOf is the list that a page was made of, by its hidden field; never nil, which is what nobody has looked at.
+func hadOf(form url.Values, field string) []string {
+	return append([]string{}, strings.FieldsFunc(form.Get(field), func(r rune) bool { return r == ',' })...)
 }
 
 // equalSets tells that two lists hold the same strings.

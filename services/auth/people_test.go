@@ -287,6 +287,49 @@ func TestSignInVerified(t *testing.T) {
 	}
 }
 
+// TestWhoHasNoRoleAtTheProvider: who has lost the last group there loses the roles here, in open sessions and by password, and is not let
+// in; who is disabled keeps theirs, and nobody is made.
+func TestWhoHasNoRoleAtTheProvider(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	h.add(t, ada, "admin", "reviewer")
+	h.add(t, "gone@example.com", "reviewer")
+	if _, err := h.Disable(h.ctx, "gone@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	open, err := h.SignInVerified(h.ctx, ada, "Ada", []string{"admin"}, auth.Browser{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for email, says := range map[string]string{ada: "no role in Hub", "gone@example.com": "may not use Hub",
+		"new@example.com": "no role in Hub"} {
+		_, err := h.SignInVerified(h.ctx, email, "x", []string{}, auth.Browser{})
+		if !fault.Is(err, fault.AuthInvalid) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", email, err)
+		}
+	}
+	if r, err := h.Resolve(h.ctx, open.Secret.Reveal()); err != nil || len(r.User.Roles) != 0 {
+		t.Errorf("an open session: %v, %v", r.User.Roles, err)
+	}
+	_, byPassword := h.signIn(t, ada)
+	if r, err := h.Resolve(h.ctx, byPassword); err != nil || len(r.User.Roles) != 0 {
+		t.Errorf("by password: %v, %v", r.User.Roles, err)
+	}
+	stored := h.query(t, `SELECT string_agg(email || roles::text, ' ' ORDER BY email) FROM auth.users`)
+	if want := ada + "{} gone@example.com{reviewer}"; stored != want {
+		t.Errorf("stored: %s", stored)
+	}
+	change := h.query(t, `SELECT service || ' ' || (detail->>'roles') FROM audit.calls
+		WHERE tool = 'user.roles' AND detail->>'roles_before' = '["admin"]'`)
+	if change != `oidc []` {
+		t.Errorf("audit: %s", change)
+	}
+	refusals := h.query(t, `SELECT string_agg(detail->>'why', ' ' ORDER BY detail->>'why') FROM audit.calls WHERE outcome <> 'ok'`)
+	if refusals != "disabled no role no role" {
+		t.Errorf("refusals: %s", refusals)
+	}
+}
+
 // TestRefusals wants one answer to every failure, and no quick one.
 func TestRefusals(t *testing.T) {
 	t.Parallel()

@@ -58,7 +58,7 @@ type Flow struct {
 // Identity is whom an OIDC provider vouches for.
 type Identity struct {
 	Email, Name string
-	// Roles are those that the provider's claims map to; nil leaves them to Hub.
+	// Roles are those that the provider's claims map to, empty for somebody who has none; nil leaves them to Hub.
 	Roles []string
 }
 
@@ -167,14 +167,16 @@ func (p *People) Ask(ctx context.Context, b Browser) (worked func(), err error) 
 }
 
 // SignInVerified makes a session for the user with an address that an OIDC provider vouches
-// for. With roles (nil takes the user's own) the user gets these, and is made when there is none.
+// for. With roles (nil takes the user's own) the user gets these, and is made when there is none. E_AUTH_INVALID for who is not
+// there or disabled, and for who has no role at the provider: it is taken from the user and all sessions, too.
 func (p *People) SignInVerified(ctx context.Context, email, name string, roles []string, b Browser) (SignedIn, error) {
 	u, found, err := p.c.Store.UserByEmail(ctx, email)
 	if err != nil {
 		return SignedIn{}, err
 	}
+	without := roles != nil && len(roles) == 0
 	if roles != nil {
-		if !found {
+		if !found && !without {
 			if name = text.OneLine(text.Printable(name)); name == "" {
 				name = email
 			}
@@ -182,18 +184,24 @@ func (p *People) SignInVerified(ctx context.Context, email, name string, roles [
 				return SignedIn{}, err
 			}
 			found = true
-		} else if chosen := chosenRoles(&schema.Violations{}, roles); !slices.Equal(chosen, u.Roles) && u.DisabledAt == nil {
+		} else if chosen := chosenRoles(&schema.Violations{}, roles); found && !slices.Equal(chosen, u.Roles) && u.DisabledAt == nil {
 			if u, err = p.SetRoles(caller.With(ctx, actorOIDC(ctx)), email, roles); err != nil {
 				return SignedIn{}, err
 			}
 		}
 	}
-	if !found || u.DisabledAt != nil {
-		why := map[bool]string{true: "disabled", false: "unknown"}[found]
-		p.record(ctx, b, p.loginEntry(ctx, email, b, ByOIDC, fault.AuthInvalid, map[string]any{"why": why}))
-		return SignedIn{}, fault.New(fault.AuthInvalid, "Your account may not use Hub. Ask an administrator to add you.")
+	if found && u.DisabledAt == nil && !without {
+		return p.open(ctx, u, b, ByOIDC)
 	}
-	return p.open(ctx, u, b, ByOIDC)
+	why, says := "unknown", "Your account may not use Hub. Ask an administrator to add you."
+	switch {
+	case found && u.DisabledAt != nil:
+		why = "disabled"
+	case without:
+		why, says = "no role", "Your account has no role in Hub. Ask an administrator."
+	}
+	p.record(ctx, b, p.loginEntry(ctx, email, b, ByOIDC, fault.AuthInvalid, map[string]any{"why": why}))
+	return SignedIn{}, fault.New(fault.AuthInvalid, "%s", says)
 }
 
 // actorOIDC is the caller of what the log-in provider decides, such as a user's roles.

@@ -301,6 +301,9 @@ func TestSingleSignOnWithRoles(t *testing.T) {
 	); got != "user.add oidc,user.add oidc,user.roles oidc" {
 		t.Errorf("audit %s", got)
 	}
+	if got := roles("none+" + ada); got != "401" || h.query(t, `SELECT roles::text FROM auth.users WHERE email = '`+ada+`'`) != "{}" {
+		t.Errorf("without a group: %s", got)
+	}
 }
 
 func TestSingleSignOnConfiguration(t *testing.T) {

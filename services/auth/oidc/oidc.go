@@ -214,7 +214,7 @@ func (p *Provider) userInfo(ctx context.Context, d *discovered, token *oauth2.To
 }
 
 // identity is who the claims speak of, with the roles of Hub that the provider's roles map to; E_AUTH_INVALID for an address that
-// is not verified, and for somebody without a role where the provider decides on these.
+// is not verified.
 func (p *Provider) identity(claims map[string]any) (auth.Identity, error) {
 	email, _ := claims["email"].(string)
 	verified := claims["email_verified"] == true || claims["email_verified"] == "true"
@@ -231,9 +231,6 @@ func (p *Provider) identity(claims map[string]any) (auth.Identity, error) {
 		if role, known := p.c.Roles[value]; known {
 			who.Roles = append(who.Roles, role)
 		}
-	}
-	if len(who.Roles) == 0 {
-		return auth.Identity{}, fault.New(fault.AuthInvalid, "Your account has no role in Hub. Ask an administrator.")
 	}
 	return who, nil
 }

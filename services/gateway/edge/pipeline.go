@@ -183,9 +183,12 @@ func missingScope(e *catalog.Entry) error {
 		With(map[string]string{"scope": e.Spec.Scope})
 }
 
-// Limit charges the call to its buckets, or refuses with E_RATE_LIMIT.
+// Limit charges the call to its buckets, or refuses with E_RATE_LIMIT. A call is charged once: what its transport has charged before
+// it read the body stays decided.
 func (g *Gateway) Limit(ctx context.Context, c *Call) (context.Context, error) {
-	c.Limits = g.Limiter.Take(ctx, c.buckets())
+	if c.Limits.States == nil {
+		c.Limits = g.Limiter.Take(ctx, c.buckets())
+	}
 	return ctx, c.Limits.Refusal()
 }
 

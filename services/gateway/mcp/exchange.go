@@ -27,7 +27,7 @@ type exchange struct {
 	// first is the call of the request itself, in its connection's name; in is the request.
 	first *edge.Call
 	in    *http.Request
-	// principal is whom the credential names, and refusal why it does not hold: both are found out once, for all messages.
+	// principal is whom the credential names, found out once for all messages; refusal is why the request gets no further.
 	principal edge.Principal
 	refusal   error
 	batch     bool
@@ -99,6 +99,13 @@ func (x *exchange) call(g *edge.Gateway) *edge.Call {
 	}
 	x.calls = append(x.calls, c)
 	return c
+}
+
+// called tells whether the pipeline was asked for any of the messages.
+func (x *exchange) called() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.calls) > 0
 }
 
 // end releases what the calls hold.
@@ -202,9 +209,10 @@ func (x *exchange) write(w http.ResponseWriter) {
 	} else {
 		x.calls[0].Headers(w)
 	}
-	if x.status >= http.StatusBadRequest && x.header.Get("Content-Type") != "application/json" {
-		x.plain(h)
-	} else if kind := x.header.Get("Content-Type"); kind != "" {
+	if allow := x.header.Get("Allow"); allow != "" {
+		h.Set("Allow", allow)
+	}
+	if kind := x.header.Get("Content-Type"); kind != "" {
 		h.Set("Content-Type", kind)
 	} else {
 		h.Del("Content-Type")
@@ -226,17 +234,43 @@ func (x *exchange) write(w http.ResponseWriter) {
 }
 
 // plain makes a failure of the protocol, which it tells in a line of text, one of JSON-RPC: clients read that.
-func (x *exchange) plain(h http.Header) {
-	if allow := x.header.Get("Allow"); allow != "" {
-		h.Set("Allow", allow)
+func (x *exchange) plain() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.status < http.StatusBadRequest || x.header.Get("Content-Type") == "application/json" {
+		return
 	}
 	code := int64(jsonrpc.CodeInvalidRequest)
 	if bytes.HasPrefix(x.out.Bytes(), []byte("JSON RPC not handled")) {
 		code = jsonrpc.CodeMethodNotFound
 	}
-	body := errorBody(x.id(), &jsonrpc.Error{Code: code, Message: string(bytes.TrimSpace(x.out.Bytes()))})
+	x.fail(&jsonrpc.Error{Code: code, Message: string(bytes.TrimSpace(x.out.Bytes()))})
+}
+
+// fail makes an error the answer of the request. x.mu is held.
+func (x *exchange) fail(e *jsonrpc.Error) {
+	x.header.Set("Content-Type", "application/json")
 	x.out.Reset()
-	x.out.Write(body)
+	x.out.Write(errorBody(x.id(), e))
+}
+
+// protocolFault is the error that the protocol answers a request with, as a call's: E_NOT_FOUND for a method that nobody has, else
+// E_VALIDATION. It is nil where there was nothing to answer, as to a notification.
+func (x *exchange) protocolFault() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.status == http.StatusAccepted {
+		return nil
+	}
+	said := struct{ Error jsonrpc.Error }{}
+	if json.Unmarshal(x.out.Bytes(), &said) != nil {
+		said.Error.Message = "No message of the batch can be answered." // each has an error of its own
+	}
+	code := fault.Validation
+	if said.Error.Code == jsonrpc.CodeMethodNotFound {
+		code = fault.NotFound
+	}
+	return fault.New(code, "%s", said.Error.Message)
 }
 
 // id is that of the one message of a request, as it was sent; nil for a batch, whose messages have one each.
@@ -247,16 +281,15 @@ func (x *exchange) id() json.RawMessage {
 	return nil
 }
 
-// reject answers a request whose messages the protocol is not given.
-func (x *exchange) reject(w http.ResponseWriter, e *jsonrpc.Error) {
-	status := http.StatusBadRequest
+// reject is the answer of a request whose messages the protocol is not given.
+func (x *exchange) reject(e *jsonrpc.Error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.status = http.StatusBadRequest
 	if e.Code == jsonrpc.CodeMethodNotFound {
-		status = http.StatusNotFound
+		x.status = http.StatusNotFound
 	}
-	body := errorBody(x.id(), e)
-	x.first.Headers(w).Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // the only error left is a reader that has gone
+	x.fail(e)
 }
 
 // errorBody is a JSON-RPC response with an error. Its id is null where the request's could not be read, as JSON-RPC wants it.

@@ -73,6 +73,16 @@ func (e *fixture) Queue(entry audit.Entry) {
 	e.entries = append(e.entries, entry)
 }
 
+// outcomes are those of the rows of what was refused, in order.
+func (e *fixture) outcomes() (list []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, row := range e.entries {
+		list = append(list, row.Outcome)
+	}
+	return list
+}
+
 func newFixture(t testing.TB, options ...func(*mcp.Options)) *fixture {
 	t.Helper()
 	e := &fixture{written: map[string][]byte{}}

@@ -5,7 +5,7 @@
 // The SDK decodes and encodes what it is given several times over. So it is given neither the arguments of a call nor
 // the data of its answer, which may have many megabytes, but a placeholder that stands for each (exchange).
 //
-// A request goes this way. serve judges its origin, method, size and credential, and then reads its body. parse takes the body
+// A request goes this way. serve judges its origin, method, size, credential and limits, and then reads its body. parse takes the body
 // apart into messages, and makes of each the text that the SDK is given: its id and the arguments of a call are placeholders
 // there. The SDK hands a call back to callTool, which makes an edge.Call of it and sends it through the pipeline. What the
 // pipeline answers is kept in the exchange, and the SDK is given a placeholder for it once more. Last, write cuts the text that
@@ -17,6 +17,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -30,6 +31,7 @@ import (
 	"time"
 
 	"github.com/go-kit/kit/endpoint"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
@@ -131,8 +133,8 @@ func (s *Server) Routes(mux *http.ServeMux) {
 	}
 }
 
-// serve answers a request. The order of its checks is that of other transports: origin, method, size, credential, and only
-// then the body, which is read on the account of whoever the credential names.
+// serve answers a request. The order of its checks is that of other transports: origin, method, size, credential, limits, and
+// only then the body, which is read on the account of whoever the credential names. So what is no message counts as well.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	c := s.gateway.NewCall(r)
 	switch ok, foreign := s.allowed(w, r); {
@@ -156,35 +158,67 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	x.principal, x.refusal = s.gateway.Authenticate(ctx, s.authenticator, c)
 	ctx = context.WithValue(ctx, exchangeKey{}, x)
 	if x.refusal != nil {
-		_, err := s.other(ctx, c)
+		err := s.recorded(ctx, x, x.refusal)
 		s.unauthorized(w, r, fault.From(err))
 		s.gateway.Refuse(ctx, c, w, err, 0)
 		return
 	}
+	// The first message takes this decision over.
+	c.Principal = x.principal
+	_, limited := s.gateway.Limit(ctx, c)
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
 		refused := schema.Invalid("", "contentType", "must be sent as Content-Type: application/json")
-		s.gateway.Refuse(ctx, c, w, refused, http.StatusUnsupportedMediaType)
+		s.gateway.Refuse(ctx, c, w, s.recorded(ctx, x, refused), http.StatusUnsupportedMediaType)
 		return
 	}
-	body, err := x.read(ctx, s.maxBody(&x.principal))
+	most := s.maxBody(&x.principal)
+	if limited != nil {
+		most = maxEnvelope // what a refusal in the form of the protocol needs, and no more
+	}
+	body, err := x.read(ctx, most)
 	if err != nil {
-		s.gateway.Refuse(ctx, c, w, err, 0)
-		return
-	}
-	if err := x.parse(body); err != nil {
-		x.reject(w, err)
+		s.gateway.Refuse(ctx, c, w, s.recorded(ctx, x, cmp.Or(limited, err)), 0)
 		return
 	}
 	defer x.end()
-	if !s.answerDirectly(ctx, x, r) {
-		given, err := x.request(ctx, r)
-		if err != nil {
-			x.reject(w, err)
+	if wrong := s.answer(ctx, x, r, body); wrong != nil {
+		x.reject(wrong)
+	}
+	if !x.called() { // the protocol has answered by itself
+		if limited != nil {
+			s.gateway.Refuse(ctx, c, w, s.recorded(ctx, x, limited), 0)
 			return
 		}
-		s.protocol.ServeHTTP(x.answer(), given)
+		if f := x.protocolFault(); f != nil {
+			_ = s.recorded(ctx, x, f)
+		}
 	}
 	x.write(w)
+}
+
+// answer has the messages of a body answered into the exchange, or returns why the protocol is not given them.
+func (s *Server) answer(ctx context.Context, x *exchange, r *http.Request, body []byte) *jsonrpc.Error {
+	if err := x.parse(body); err != nil {
+		return err
+	}
+	if s.answerDirectly(ctx, x, r) {
+		return nil
+	}
+	given, err := x.request(ctx, r)
+	if err != nil {
+		return err
+	}
+	s.protocol.ServeHTTP(x.answer(), given)
+	x.plain()
+	return nil
+}
+
+// recorded keeps a row of a request that gets no further because of err, as of any call that is refused, and returns what it is
+// answered: E_RATE_LIMIT where a credential failed too often.
+func (s *Server) recorded(ctx context.Context, x *exchange, err error) error {
+	x.refusal = err
+	_, err = s.other(ctx, x.first)
+	return err
 }
 
 // maxBody bounds a request: the largest input of the tools that p may use, of all without one.
@@ -213,8 +247,8 @@ func (s *Server) allowed(w http.ResponseWriter, r *http.Request) (ok, foreign bo
 	h.Set("Access-Control-Expose-Headers", "WWW-Authenticate, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After")
 	if r.Method == http.MethodOptions {
 		h.Set("Access-Control-Allow-Methods", http.MethodPost)
-		h.Set("Access-Control-Allow-Headers", "Authorization, X-API-Key, X-External-User-Id, X-Request-Id, Content-Type, Accept, "+
-			"Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Traceparent, Tracestate")
+		h.Set("Access-Control-Allow-Headers", "Authorization, X-API-Key, X-External-User-Id, X-Request-Id, Idempotency-Key, Content-Type, "+
+			"Accept, Mcp-Protocol-Version, Mcp-Method, Mcp-Name, Traceparent, Tracestate")
 		h.Set("Access-Control-Max-Age", "600")
 	}
 	return true, false

@@ -46,26 +46,22 @@ type message struct {
 	isCall bool
 }
 
-// parse reads the messages of a body. Their arguments are not looked into: the tool's schema judges them.
+// parse reads the messages of a body. The arguments of calls are not looked into: the tool's schema judges them.
 func (x *exchange) parse(body []byte) *jsonrpc.Error {
-	values := []jsontext.Value{bytes.TrimSpace(body)}
-	if x.batch = len(values[0]) > 0 && values[0][0] == '['; x.batch {
-		var err error
-		if values, err = elements(values[0], maxBatch); err != nil {
-			return parseError(err)
-		}
-	}
-	beside := 0
-	for _, v := range values {
-		m, err := read(v)
-		if err != nil {
+	body = bytes.TrimSpace(body)
+	r := &reader{Decoder: decoder(body), of: body}
+	if x.batch = r.PeekKind() == '['; x.batch {
+		if err := r.batch(x); err != nil {
 			return err
 		}
-		if beside += len(m.raw) - len(m.arguments); beside > maxEnvelope {
-			return protocolError(jsonrpc.CodeInvalidRequest, fmt.Errorf("beside the arguments of calls there are more than %d bytes", maxEnvelope))
-		}
-		x.messages = append(x.messages, m)
-		if f := m.paramsFault(); f != nil && !x.batch { // the others of a batch have their answers
+	} else if err := r.message(x); err != nil {
+		return err
+	}
+	if _, err := r.ReadToken(); !errors.Is(err, io.EOF) {
+		return parseError(errors.New("something follows the end"))
+	}
+	if !x.batch { // the others of a batch have their answers
+		if f := x.messages[0].paramsFault(); f != nil {
 			return f
 		}
 	}
@@ -94,26 +90,62 @@ func parseError(err error) *jsonrpc.Error {
 	return protocolError(jsonrpc.CodeParseError, err)
 }
 
-// read takes a message apart.
-func read(v jsontext.Value) (*message, *jsonrpc.Error) {
-	top, err := members(v)
-	if err != nil {
-		return nil, parseError(err)
+// reader takes a body apart. It stops where there are more than maxEnvelope bytes beside the arguments of calls, so that what a body
+// costs is in proportion to these and to the bounds of the tools.
+type reader struct {
+	*jsontext.Decoder
+	of []byte
+	// arguments is how much of what was read are arguments, in bytes.
+	arguments int64
+}
+
+// batch takes the messages of an array apart, at most maxBatch.
+func (r *reader) batch(x *exchange) *jsonrpc.Error {
+	_, _ = r.ReadToken() // which has been seen, as has the last
+	for r.PeekKind() != ']' {
+		if len(x.messages) == maxBatch {
+			return parseError(limitError(fmt.Sprintf("a batch has at most %d messages", maxBatch)))
+		}
+		if err := r.message(x); err != nil {
+			return err
+		}
 	}
-	m := &message{raw: v, top: top, id: top["id"], version: top["jsonrpc"]}
+	_, _ = r.ReadToken()
+	return nil
+}
+
+// message takes the next message of a request apart.
+func (r *reader) message(x *exchange) *jsonrpc.Error {
+	m, before := &message{}, r.arguments
+	var unfit error
+	params := func(name string) (v jsontext.Value, err error) {
+		if name != "params" || r.PeekKind() != '{' {
+			return r.value()
+		}
+		v, m.params, unfit, err = r.object(r.param)
+		return v, err
+	}
+	raw, top, twice, err := r.object(params)
+	if err = cmp.Or(err, twice); err != nil {
+		return parseError(err)
+	}
+	m.raw, m.top, m.id, m.version = raw, top, top["id"], top["jsonrpc"]
 	if method := top["method"]; method != nil && json.Unmarshal(method, &m.method) != nil {
-		return nil, protocolError(jsonrpc.CodeInvalidRequest, errors.New("method is no string"))
+		return protocolError(jsonrpc.CodeInvalidRequest, errors.New("method is no string"))
 	}
 	if m.id != nil && !isID(m.id) {
-		return nil, protocolError(jsonrpc.CodeInvalidRequest, errors.New("id is no string and no whole number"))
+		return protocolError(jsonrpc.CodeInvalidRequest, errors.New("id is no string and no whole number"))
 	}
-	if params := top["params"]; m.method == callMethod && params.Kind() == '{' {
-		if m.params, err = members(params); err != nil {
-			return nil, parseError(err)
-		}
-		m.isCall, m.name, m.arguments, m.meta = true, m.params["name"], m.params["arguments"], m.params["_meta"]
+	if m.isCall = m.method == callMethod && m.params != nil; m.isCall {
+		m.name, m.arguments, m.meta = m.params["name"], m.params["arguments"], m.params["_meta"]
+	} else {
+		unfit, r.arguments = nil, before // the protocol is given all of it
 	}
-	return m, nil
+	if err := cmp.Or(unfit, r.within()); err != nil {
+		return parseError(err)
+	}
+	x.messages = append(x.messages, m)
+	return nil
 }
 
 // errNoName is the failure of a call that names no tool.
@@ -186,74 +218,85 @@ func field(name string, of map[string]jsontext.Value) []byte {
 	return slices.Concat([]byte(`,"`+name+`":`), v)
 }
 
-// members are those of an object, as slices of it. A name may be there once; what is further inside is not judged.
-func members(object jsontext.Value) (map[string]jsontext.Value, error) {
-	d := decoder(object)
-	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
-		return nil, cmp.Or(err, errors.New("a message is an object"))
+// object reads an object: its members as value reads each, by name, as slices of the body. A name may be there once, and there are at
+// most maxFields: unfit is what is wrong with that; what is further inside is not judged.
+func (r *reader) object(value func(name string) (jsontext.Value, error)) (
+	raw jsontext.Value, members map[string]jsontext.Value, unfit, err error,
+) {
+	if t, err := r.ReadToken(); err != nil || t.Kind() != '{' {
+		return nil, nil, nil, cmp.Or(err, errors.New("a message is an object"))
 	}
-	all := map[string]jsontext.Value{}
-	for d.PeekKind() != '}' {
-		t, err := d.ReadToken()
+	start := r.InputOffset() - 1
+	members = map[string]jsontext.Value{}
+	for r.PeekKind() != '}' {
+		t, err := r.ReadToken()
 		if err != nil {
-			return nil, err
+			return nil, nil, nil, err
 		}
 		name := t.String()
-		if _, twice := all[name]; twice {
-			return nil, fmt.Errorf("%.40q is there twice", name)
+		v, err := value(name)
+		if err = cmp.Or(err, r.within()); err != nil {
+			return nil, nil, nil, err
 		}
-		if len(all) == maxFields {
-			return nil, limitError(fmt.Sprintf("a message has at most %d members", maxFields))
-		}
-		if all[name], err = next(d, object); err != nil {
-			return nil, err
+		if _, twice := members[name]; twice {
+			unfit = cmp.Or(unfit, fmt.Errorf("%.40q is there twice", name))
+		} else if len(members) == maxFields {
+			unfit = limitError(fmt.Sprintf("a message has at most %d members", maxFields))
+		} else {
+			members[name] = v
 		}
 	}
-	return all, end(d)
+	_, err = r.ReadToken()
+	return r.since(start), members, unfit, err
 }
 
-// elements are those of an array, at most so many, as slices of it.
-func elements(array jsontext.Value, most int) (all []jsontext.Value, err error) {
-	d := decoder(array)
-	if _, err := d.ReadToken(); err != nil {
-		return nil, err
+// param reads a member of params: arguments in one piece.
+func (r *reader) param(name string) (jsontext.Value, error) {
+	if name != "arguments" {
+		return r.value()
 	}
-	for d.PeekKind() != ']' {
-		if len(all) == most {
-			return nil, limitError(fmt.Sprintf("a batch has at most %d messages", most))
-		}
-		v, err := next(d, array)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, v)
+	v, err := r.piece()
+	r.arguments += int64(len(v))
+	return v, err
+}
+
+// value reads the next value, and of one that holds others no more than there may be.
+func (r *reader) value() (jsontext.Value, error) {
+	if kind := r.PeekKind(); kind != '{' && kind != '[' {
+		return r.piece()
 	}
-	return all, end(d)
+	_, err := r.ReadToken()
+	start, inside := r.InputOffset()-1, r.StackDepth()
+	for err == nil && r.StackDepth() >= inside {
+		if _, err = r.ReadToken(); err == nil {
+			err = r.within()
+		}
+	}
+	return r.since(start), err
+}
+
+// piece reads the next value, whatever it holds.
+func (r *reader) piece() (jsontext.Value, error) {
+	v, err := r.ReadValue()
+	return r.since(r.InputOffset() - int64(len(v))), err
+}
+
+// since is what was read from there on, a slice of the body with no room to append to.
+func (r *reader) since(start int64) jsontext.Value {
+	end := r.InputOffset()
+	return r.of[start:end:end]
+}
+
+// within is the failure of a body that has too much beside the arguments of calls.
+func (r *reader) within() error {
+	if r.InputOffset()-r.arguments > maxEnvelope {
+		return limitError(fmt.Sprintf("beside the arguments of calls there are more than %d bytes", maxEnvelope))
+	}
+	return nil
 }
 
 // decoder reads a message as leniently as it can: what of it is a text or an object that nobody may send is refused by who
 // needs it.
 func decoder(b []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-}
-
-// next returns the next value as a slice of what is read, not a copy, with no room to append to.
-func next(d *jsontext.Decoder, of []byte) (jsontext.Value, error) {
-	v, err := d.ReadValue()
-	if err != nil {
-		return nil, err
-	}
-	end := d.InputOffset()
-	return of[end-int64(len(v)) : end : end], nil
-}
-
-// end reads the closing token, behind which there is nothing.
-func end(d *jsontext.Decoder) error {
-	if _, err := d.ReadToken(); err != nil {
-		return err
-	}
-	if _, err := d.ReadToken(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the end")
-	}
-	return nil
 }

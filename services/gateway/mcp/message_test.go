@@ -48,13 +48,16 @@ func TestAnEnvelopeIsBoundedInWhatItHolds(t *testing.T) {
 	const head = `{"jsonrpc":"2.0","id":1,`
 	call := head + `"method":"tools/call","params":{"name":"list_segments","arguments":{},`
 	for name, body := range map[string]string{
-		"a batch":            `[1` + strings.Repeat(",1", 100_000) + `]`,
-		"members":            head + numbered(200_000) + `,"method":"ping"}`,
-		"members of params":  call + numbered(200_000) + `}}`,
-		"values of _meta":    call + `"_meta":{"a":[[]` + strings.Repeat(",[]", 20_000) + `]}}}`,
-		"members of _meta":   call + `"_meta":{` + numbered(10_001) + `}}}`,
-		"depth of _meta":     call + `"_meta":{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}}`,
-		"values of a list's": head + `"method":"tools/list","params":{"a":[[]` + strings.Repeat(",[]", 20_000) + `]}}`,
+		"a batch":                   `[{}` + strings.Repeat(",{}", 100_000) + `]`,
+		"members":                   head + numbered(200_000) + `,"method":"ping"}`,
+		"members of params":         call + numbered(200_000) + `}}`,
+		"values of _meta":           call + `"_meta":{"a":[[]` + strings.Repeat(",[]", 20_000) + `]}}}`,
+		"members of _meta":          call + `"_meta":{` + numbered(10_001) + `}}}`,
+		"depth of _meta":            call + `"_meta":{"a":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}}`,
+		"bytes, read no further":    head + `"method":"ping","params":{"x":[` + strings.Repeat("[],", 1<<19) + `no JSON`,
+		"bytes of a batch":          `[` + strings.Repeat(head+`"method":"ping","params":"`+strings.Repeat("x", 1<<19)+`"},`, 3) + `no JSON`,
+		"bytes of what no call has": head + `"method":"ping","params":{"arguments":"` + strings.Repeat("x", 1<<20) + `"}}`,
+		"values of a list's":        head + `"method":"tools/list","params":{"a":[[]` + strings.Repeat(",[]", 20_000) + `]}}`,
 	} {
 		if a := e.post(t, e.urls[0], allScopes, body); a.status != 400 || a.Error == nil || a.Error.Code != -32600.0 {
 			t.Errorf("%s: %d %.300s", name, a.status, a.body)

@@ -221,7 +221,8 @@ func TestHTTP(t *testing.T) {
 		"Origin",
 		"https://inspector.example",
 	); a.status != 204 ||
-		!strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "Authorization") {
+		!strings.Contains(a.header.Get("Access-Control-Allow-Headers"), "Authorization") ||
+		!strings.Contains(a.header.Get("Access-Control-Allow-Headers"), tool.KeyHeader) {
 		t.Errorf("%d %v", a.status, a.header)
 	}
 	const challenge = `Bearer resource_metadata="https://hub.example/.well-known/oauth-protected-resource/mcp"`
@@ -418,6 +419,92 @@ func TestEveryRequestCounts(t *testing.T) {
 				t.Errorf("%s %d: %s", name, i, a.body)
 			}
 		}
+	}
+}
+
+// TestWhatIsNoCallCounts: a request that holds nothing to ask anybody for is charged as any other, says so in its headers, and has a
+// row where it is refused. Beyond the limit it is answered 429 E_RATE_LIMIT.
+func TestWhatIsNoCallCounts(t *testing.T) {
+	t.Parallel()
+	const head = `{"jsonrpc":"2.0","id":1`
+	for name, c := range map[string]struct {
+		body, row string
+		status    int
+	}{
+		"broken JSON":             {head, "E_VALIDATION", 400},
+		"no method":               {head + `}`, "", 202},
+		"a method of nobody's":    {head + `,"method":"no/such","params":{}}`, "E_NOT_FOUND", 400},
+		"subscriptions/listen":    {head + `,"method":"subscriptions/listen","params":{}}`, "E_NOT_FOUND", 404},
+		"params that are a list":  {head + `,"method":"tools/call","params":[]}`, "E_VALIDATION", 400},
+		"a call without params":   {head + `,"method":"tools/call"}`, "E_VALIDATION", 400},
+		"a call without its name": {head + `,"method":"tools/call","params":{}}`, "E_VALIDATION", 200},
+		"too many values":         {head + `,"method":"ping","params":{"x":[1` + strings.Repeat(",1", 20_000) + `]}}`, "E_VALIDATION", 400},
+		"a notification":          {`{"jsonrpc":"2.0","method":"notifications/initialized"}`, "", 202},
+		"a batch of notifications": {`[{"jsonrpc":"2.0","method":"notifications/initialized"},` +
+			`{"jsonrpc":"2.0","method":"notifications/initialized"}]`, "", 202},
+		"a batch of nothing": {`[]`, "E_VALIDATION", 400},
+	} {
+		e := newFixture(t)
+		send := func() answer { return e.post(t, e.urls[0], tight, c.body, "Mcp-Protocol-Version", "2025-03-26") }
+		for _, left := range []string{"1", "0"} {
+			if a := send(); a.status != c.status || !strings.HasPrefix(a.header.Get("RateLimit"), `"user";r=`+left) {
+				t.Errorf("%s: %d %q %.200s", name, a.status, a.header.Get("RateLimit"), a.body)
+			}
+		}
+		a := send()
+		if a.status != 429 || a.code(t) != "E_RATE_LIMIT" || a.header.Get("Retry-After") != "10" {
+			t.Errorf("%s beyond the limit: %d %.200s", name, a.status, a.body)
+		}
+		want := []string{c.row, c.row, "E_RATE_LIMIT"}
+		if c.row == "" {
+			want = want[2:]
+		}
+		if got := e.outcomes(); !slices.Equal(got, want) {
+			t.Errorf("%s: the rows %q, want %q", name, got, want)
+		}
+	}
+}
+
+// TestARequestIsChargedOnce, before it is read, and each further message of a batch beside it. Beyond the limit a request is
+// answered in the form of the protocol where its body has at most 1 MiB, and a larger one is not read.
+func TestARequestIsChargedOnce(t *testing.T) {
+	t.Parallel()
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	for name, c := range map[string]struct{ body, left string }{
+		"a call":                {call(1, "list_segments", "{}", ""), "1"},
+		"a call of nothing":     {call(1, "no_such", "{}", ""), "1"},
+		"a list":                {`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "1"},
+		"a ping":                {ping, "1"},
+		"a batch of one":        {`[` + ping + `]`, "1"},
+		"another content type":  {ping, "1"},
+		"a body that is larger": {call(1, "list_segments", `{"x":"`+strings.Repeat("x", 2<<20)+`"}`, ""), "1"},
+		"a batch of two":        {`[` + ping + `,` + ping + `]`, "0"},
+	} {
+		e := newFixture(t)
+		headers := []string{"Mcp-Protocol-Version", "2025-03-26"}
+		if name == "another content type" {
+			headers = append(headers, "Content-Type", "text/plain")
+		}
+		e.post(t, e.urls[0], tight, c.body, headers...)
+		a := e.post(t, e.urls[0], tight, `{"jsonrpc":"2.0","id":2,"method":"ping"}`)
+		if limited := a.code(t) == "E_RATE_LIMIT"; limited != (c.left == "0") || !strings.HasPrefix(a.header.Get("RateLimit"), `"user";r=0`) {
+			t.Errorf("%s: then %q %s", name, a.header.Get("RateLimit"), a.body)
+		}
+	}
+	e := newFixture(t)
+	for range 2 {
+		e.post(t, e.urls[0], tight, ping)
+	}
+	small := e.post(t, e.urls[0], tight, call(3, "list_segments", "{}", ""))
+	if small.status != 200 || !small.Result.IsError || string(small.ID) != "3" || small.code(t) != "E_RATE_LIMIT" {
+		t.Errorf("a small call beyond the limit: %d %s", small.status, small.body)
+	}
+	large := e.post(t, e.urls[0], tight, call(3, "list_segments", `{"x":"`+strings.Repeat("x", 2<<20)+`"}`, ""))
+	if large.status != 429 || large.code(t) != "E_RATE_LIMIT" || large.header.Get("Retry-After") == "" {
+		t.Errorf("a large one: %d %.300s", large.status, large.body)
+	}
+	if got := e.outcomes(); !slices.Equal(got, []string{"E_RATE_LIMIT", "E_RATE_LIMIT"}) {
+		t.Errorf("the rows %q", got)
 	}
 }
 

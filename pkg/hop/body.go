@@ -83,9 +83,14 @@ func ReadBody(ctx context.Context, body io.Reader, length, limit int64) ([]byte,
 		case err == io.EOF:
 			return buf, nil
 		case err != nil:
-			return nil, schema.Invalid("", "json", "could not be read to its end").Because(err)
+			return nil, Unread(err)
 		}
 	}
+}
+
+// Unread is the refusal (E_VALIDATION) of a body that its sender has broken off, and why.
+func Unread(cause error) error {
+	return schema.Invalid("", "json", "could not be read to its end").Because(cause)
 }
 
 // TooLarge is the refusal of a body over its cap.

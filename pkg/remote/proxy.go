@@ -2,7 +2,7 @@ package remote
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"log"
 	"maps"
@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
 
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
 )
 
@@ -26,16 +27,17 @@ type proxiedRequest struct {
 }
 
 // upload is a request's body. It stays open for the next instance when one refuses the
-// connection, and remembers a failure of the client to send it.
+// connection, and remembers how it ended while there was time for it: io.EOF, or a failure of the client to send it.
 type upload struct {
 	io.Reader
-	failure atomic.Pointer[error]
+	ctx   context.Context
+	ended atomic.Pointer[error]
 }
 
 func (u *upload) Read(b []byte) (int, error) {
 	n, err := u.Reader.Read(b)
-	if err != nil && err != io.EOF {
-		u.failure.Store(&err)
+	if err != nil && u.ctx.Err() == nil {
+		u.ended.Store(&err)
 	}
 	return n, err
 }
@@ -43,13 +45,18 @@ func (u *upload) Read(b []byte) (int, error) {
 // Close leaves the body to the server.
 func (u *upload) Close() error { return nil }
 
-// failureOf is why the client did not send its body, or nil.
-func (u *upload) failureOf() error {
+// fault is that of a client who did not send its body, E_VALIDATION, or nil: it has broken it off, or was still sending it when the
+// time of the exchange was over. That says nothing about the instance.
+func (u *upload) fault() error {
 	if u == nil {
 		return nil
 	}
-	if err := u.failure.Load(); err != nil {
-		return *err
+	ended := u.ended.Load()
+	switch {
+	case ended != nil && *ended != io.EOF:
+		return hop.Unread(*ended)
+	case ended == nil && errors.Is(u.ctx.Err(), context.DeadlineExceeded):
+		return fault.New(fault.Validation, "The form did not arrive in the time that there is for it. Send it again.").Because(u.ctx.Err())
 	}
 	return nil
 }
@@ -61,7 +68,8 @@ func (u *upload) failureOf() error {
 // it with an error. The request's context bounds the exchange, its deadline all but an answer
 // that has begun.
 //
-// Proxy returns what Do returns, or edit's error, and has written nothing then.
+// Proxy returns what Do returns, or edit's error, and has written nothing then. A body that does not come to its end, or not before the
+// deadline, is E_VALIDATION.
 func (c *Client) Proxy(w http.ResponseWriter, r *http.Request, prepare func(http.Header), edit func(*http.Response) error) error {
 	presented := http.Header{}
 	if err := c.keys.Present(r.Context(), presented, c.service, false); err != nil {
@@ -119,7 +127,7 @@ func (p instanceTransport) RoundTrip(r *http.Request) (answer *http.Response, er
 	bodyless := r.Body == nil || r.Body == http.NoBody
 	if !bodyless {
 		place.Answered() // it is the client who takes long
-		pass.upload = &upload{Reader: r.Body}
+		pass.upload = &upload{Reader: r.Body, ctx: r.Context()}
 		out.Body = pass.upload
 	}
 	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
@@ -144,9 +152,8 @@ func (c *Client) proxyTo(ctx context.Context, addr string, probe *probe, p *prox
 		return out, nil
 	})
 	if err != nil {
-		// A client that breaks off its own upload says nothing about the instance.
-		if broken := p.upload.failureOf(); broken != nil && Unanswered(err) {
-			return nil, fmt.Errorf("the request's body: %w", broken)
+		if f := p.upload.fault(); f != nil && Unanswered(err) && !refused(err) {
+			return nil, f
 		}
 		return nil, err
 	}

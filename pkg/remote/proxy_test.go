@@ -1,6 +1,7 @@
 package remote_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"time"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
@@ -179,6 +182,79 @@ func TestProxyStreams(t *testing.T) {
 	close(first)
 	if rest, err := io.ReadAll(res.Body); err != nil || string(rest) != "two" {
 		t.Errorf("%s %v", rest, err)
+	}
+}
+
+// TestASlowUploadIsItsSendersFault: an exchange whose time is over while its body is still coming is E_VALIDATION, and does not put the
+// instance out of order for others. Once the body is there, it is the instance that did not answer.
+func TestASlowUploadIsItsSendersFault(t *testing.T) {
+	t.Parallel()
+	i := start(t, "", func(w http.ResponseWriter, r *http.Request) {
+		if _, err := io.Copy(io.Discard, r.Body); err != nil || r.Method == http.MethodGet {
+			return
+		}
+		<-r.Context().Done()
+	})
+	c := newClient(t, 0, i.addr)
+	send := func(ctx context.Context, body io.Reader, length int64) error {
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/account", body)
+		r.ContentLength = length
+		return c.Proxy(httptest.NewRecorder(), r, func(http.Header) {}, func(*http.Response) error { return nil })
+	}
+	for _, length := range []int64{-1, 100, 1 << 20} {
+		for range 6 {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			coming, sender := io.Pipe()
+			go func() {
+				_, _ = io.WriteString(sender, "the beginning")
+				<-ctx.Done()
+				_, _ = io.WriteString(sender, strings.Repeat("x", max(int(length), 100)-len("the beginning")))
+				_ = sender.Close()
+			}()
+			err := send(ctx, coming, length)
+			cancel()
+			_ = coming.Close()
+			if !fault.Is(err, fault.Validation) || remote.Unanswered(err) || remote.Overloaded(err) ||
+				!strings.Contains(err.Error(), "did not arrive") {
+				t.Fatalf("of %d bytes: %v", length, err)
+			}
+		}
+	}
+	url := front(t, c, nil)
+	if code, body := get(t, url); code != 200 {
+		t.Errorf("another: %d %s", code, body)
+	}
+	for _, length := range []int64{-1, 9} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		if err := send(ctx, strings.NewReader("all of it"), length); !fault.Is(err, fault.DB) || !remote.Unanswered(err) {
+			t.Errorf("a whole one of %d bytes: %v", length, err)
+		}
+		cancel()
+	}
+}
+
+// TestABrokenUploadIsRefused as a body that cannot be read to its end is everywhere, and its cause is kept.
+func TestABrokenUploadIsRefused(t *testing.T) {
+	t.Parallel()
+	i := start(t, "", func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	c := newClient(t, 0, i.addr)
+	broken := errors.New("broken")
+	for name, body := range map[string]io.Reader{
+		"broken off": io.MultiReader(strings.NewReader("half"), iotest.ErrReader(broken)),
+		"too large":  http.MaxBytesReader(nil, io.NopCloser(strings.NewReader("more than that")), 4),
+	} {
+		for range 6 {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/account", body)
+			err := c.Proxy(httptest.NewRecorder(), r, func(http.Header) {}, func(*http.Response) error { return nil })
+			var large *http.MaxBytesError
+			if !fault.Is(err, fault.Validation) || !strings.Contains(err.Error(), "could not be read to its end") ||
+				!errors.Is(err, broken) && !errors.As(err, &large) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if code, body := get(t, front(t, c, nil)); code != 200 {
+		t.Errorf("another: %d %s", code, body)
 	}
 }
 

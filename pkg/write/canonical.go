@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"hub.internal/pkg/schema"
 )
 
 // stepsPerLook is how many values are made canonical before it is asked again whether somebody still waits.
@@ -89,9 +92,13 @@ func text(to []byte, quoted jsontext.Value) ([]byte, error) {
 	return jsontext.AppendQuote(to, plain)
 }
 
-// number appends a number; only one with a fraction or an exponent can be written otherwise.
+// number appends a number; only one with a fraction or an exponent can be written otherwise. What inputs take for whole (schema.Int64) is
+// its digits: as doubles, 9007199254740993.0 and 9007199254740992 are one.
 func number(to []byte, digits jsontext.Value) ([]byte, error) {
 	if bytes.ContainsAny(digits, ".eE") || string(digits) == "-0" {
+		if whole, ok := schema.Int64(digits); ok {
+			return strconv.AppendInt(to, whole, 10), nil
+		}
 		digits = bytes.Clone(digits)
 		if err := digits.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
 			return to, err

@@ -15,8 +15,8 @@ import (
 
 // Fingerprint is SHA-256 of the input's canonical JSON (RFC 8785), so that the order
 // of members, white space and 1 beside 1.0 make no difference. Unlike RFC 8785, which
-// reads numbers as doubles, it keeps the digits of integers: beyond 2^53 two ids must
-// not become one.
+// reads numbers as doubles, it keeps the digits of integers, however they are written: beyond
+// 2^53 two ids must not become one.
 //
 // The elements of the lists in the root object are made canonical one at a time, so that
 // a large body is not held twice. When ctx ends, so does the work, with its error.

@@ -106,8 +106,9 @@ func TestGuessedLinksAreFew(t *testing.T) {
 			if codes["404"] == 0 || codes["429"] < 400 || codes["404"]+codes["429"] != 600 {
 				t.Errorf("answers %v", codes)
 			}
-			see("192.0.2.1", "POST", "/unsubscribe/known", 200) // whose page was opened before
-			see("192.0.2.2", "POST", "/unsubscribe/other", 200) // beside it
+			see("192.0.2.1", "POST", "/unsubscribe/known", 200)    // whose page was opened before
+			see("192.0.2.1", "GET", "/unsubscribe/known?n=1", 200) // the same link
+			see("192.0.2.2", "POST", "/unsubscribe/other", 200)    // beside it
 			see("192.0.2.1", "GET", "/login", 200)
 			if r := h.visit(t, "GET", "/drafts", "", with(from("192.0.2.1"), session(reviewerSession))...); r.status != http.StatusOK {
 				t.Errorf("somebody who is signed in: %d", r.status)

@@ -193,15 +193,16 @@ func (k *Console) mayLookUp(v *visit) ([]edge.Bucket, error) {
 	if !slices.ContainsFunc(secretPages, func(page string) bool { return web.Below(v.r.URL.Path, page) }) {
 		return nil, nil
 	}
-	return k.Edge.MayLookUp("pages", v.Address, []string{v.r.URL.RequestURI()})
+	return k.Edge.MayLookUp("pages", v.Address, []string{v.r.URL.Path})
 }
 
-// recordLookup counts a visitor's request to such a page that its owner has answered.
+// recordLookup counts a visitor's request to such a page that its owner has answered. What has held is the path of a link to
+// unsubscribe, which has the secret: a query that somebody adds makes no other link of it.
 func (k *Console) recordLookup(ctx context.Context, v *visit, status int) error {
 	switch {
 	case v.suspects == nil:
 	case status == http.StatusOK && web.Below(v.r.URL.Path, "/unsubscribe"): // of the others, some have nothing to show
-		k.Edge.RecordSuccess("pages", v.Address, []string{v.r.URL.RequestURI()})
+		k.Edge.RecordSuccess("pages", v.Address, []string{v.r.URL.Path})
 	case status < http.StatusInternalServerError && status != http.StatusTooManyRequests:
 		return k.Edge.RecordFailure(ctx, v.Address, v.suspects)
 	}

@@ -9,3 +9,13 @@ func (m *Memory) Buckets() int {
 
 // BucketName is how a bucket of a member of a group is named.
 func BucketName(group, member string) string { return bucketName(group, member) }
+
+// Proven is how much of what has held is remembered.
+func Proven(g *Gateway) (n int) {
+	g.failed.mu.Lock()
+	defer g.failed.mu.Unlock()
+	for _, of := range g.failed.proven {
+		n += len(of)
+	}
+	return n
+}

@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"crypto/sha256"
+	"maps"
 	"sync"
 	"time"
 
@@ -23,8 +24,8 @@ const (
 	overdrawn = 10
 	// quiet is how long nothing may have failed before the throttling ends.
 	quiet = 10 * time.Second
-	// provenFor is how long what has held is remembered; maxProven is how much of it.
-	provenFor, maxProven = time.Hour, 100_000
+	// provenFor is how long what has held is remembered; maxProven is how much of it, and maxProvenOf of one kind in one network.
+	provenFor, maxProven, maxProvenOf = time.Hour, 100_000, 10_000
 	// maxThrottled is how many throttled buckets are too few to look for those that are free again.
 	maxThrottled = 1000
 )
@@ -54,10 +55,17 @@ type throttle struct{ next, ends time.Time }
 
 // failureGuard remembers what has held and which buckets are overdrawn, in this process; its zero value is ready.
 type failureGuard struct {
-	mu        sync.Mutex
-	proven    map[[sha256.Size]byte]time.Time
+	mu sync.Mutex
+	// proven is until when what has held counts, by the kind and network that it has held for, and its hash; held is how much it is,
+	// and swept when it was last looked for what is over.
+	proven    map[origin]map[[sha256.Size]byte]time.Time
+	held      int
+	swept     time.Time
 	throttled map[string]throttle
 }
+
+// origin is what of a kind is shown from a network.
+type origin struct{ kind, network string }
 
 // identifier is an Authenticator that looks up what it is shown.
 type identifier interface {
@@ -90,14 +98,13 @@ func (g *Gateway) Authenticate(ctx context.Context, a Authenticator, c *Call) (P
 // else of the network, or refuses with E_RATE_LIMIT.
 func (g *Gateway) MayLookUp(kind, address string, identities []string) ([]Bucket, error) {
 	rate := Rate{g.Failures.PerMinute * overdrawn, g.Failures.Burst * overdrawn}
-	network := caller.Network(address)
-	f := &g.failed
+	from, f := origin{kind, caller.Network(address)}, &g.failed
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := time.Now()
 	for i := len(identities) - 1; i >= 0; i-- {
-		identity := hashOf(kind, network, identities[i])
-		if now.Before(f.proven[identity]) {
+		identity := from.hashOf(identities[i])
+		if now.Before(f.proven[from][identity]) {
 			own := []Bucket{AddressBucket("failed", kind+" of "+string(identity[:]), rate)}
 			if f.wait(own, now) == 0 {
 				return own, nil
@@ -129,28 +136,68 @@ func (f *failureGuard) wait(buckets []Bucket, now time.Time) (wait time.Duration
 
 // RecordSuccess remembers for an hour that something was what it said to be.
 func (g *Gateway) RecordSuccess(kind, address string, identities []string) {
-	network, f := caller.Network(address), &g.failed
+	from, f := origin{kind, caller.Network(address)}, &g.failed
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.proven == nil {
-		f.proven = map[[sha256.Size]byte]time.Time{}
-	}
 	now := time.Now()
+	if now.Sub(f.swept) >= provenFor {
+		f.forgetOver(now)
+	}
 	for _, identity := range identities {
-		key := hashOf(kind, network, identity)
-		if _, known := f.proven[key]; !known && len(f.proven) >= maxProven {
-			for other := range f.proven { // any: it goes on with the others of its network
-				delete(f.proven, other)
-				break
-			}
-		}
-		f.proven[key] = now.Add(provenFor)
+		f.prove(from, from.hashOf(identity), now)
 	}
 }
 
-// hashOf names an identity that was looked up from a network, without keeping what it was: that may be a secret.
-func hashOf(kind, network, identity string) [sha256.Size]byte {
-	return sha256.Sum256([]byte(kind + "\x00" + network + "\x00" + identity))
+// prove remembers what has held. Where that is too much, what has held from the same origin gives way, whichever: it goes on with the
+// others of its network. Only the first of an origin takes the place of another's. f.mu is held.
+func (f *failureGuard) prove(from origin, identity [sha256.Size]byte, now time.Time) {
+	if _, known := f.proven[from][identity]; !known {
+		if len(f.proven[from]) >= maxProvenOf || f.held >= maxProven {
+			f.forgetOne(from)
+		}
+		f.held++
+	}
+	if f.proven == nil {
+		f.proven = map[origin]map[[sha256.Size]byte]time.Time{}
+	}
+	if f.proven[from] == nil {
+		f.proven[from] = map[[sha256.Size]byte]time.Time{}
+	}
+	f.proven[from][identity] = now.Add(provenFor)
+}
+
+// forgetOver drops what counts no more. f.mu is held.
+func (f *failureGuard) forgetOver(now time.Time) {
+	for from, of := range f.proven {
+		f.held -= len(of)
+		maps.DeleteFunc(of, func(_ [sha256.Size]byte, until time.Time) bool { return !now.Before(until) })
+		if f.held += len(of); len(of) == 0 {
+			delete(f.proven, from)
+		}
+	}
+	f.swept = now
+}
+
+// forgetOne makes room for what has held from an origin. f.mu is held.
+func (f *failureGuard) forgetOne(from origin) {
+	if len(f.proven[from]) == 0 {
+		for from = range f.proven {
+			break
+		}
+	}
+	for identity := range f.proven[from] {
+		delete(f.proven[from], identity)
+		f.held--
+		break
+	}
+	if len(f.proven[from]) == 0 {
+		delete(f.proven, from)
+	}
+}
+
+// hashOf names an identity that was looked up from there, without keeping what it was: that may be a secret.
+func (o origin) hashOf(identity string) [sha256.Size]byte {
+	return sha256.Sum256([]byte(o.kind + "\x00" + o.network + "\x00" + identity))
 }
 
 // refuseCredential counts a credential that does not hold. One that held before and is over is nobody's guess: it is always

@@ -131,3 +131,47 @@ func TestWhatHeldIsNoPassForEver(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatHeldIsForgottenInItsNetworkAlone: what one network shows that holds, however much, takes no place of another's, nor of another
+// kind; an hour later all of it is forgotten.
+func TestWhatHeldIsForgottenInItsNetworkAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &edge.Gateway{Limiter: edge.NewMemory(time.Now), Failures: edge.Rate{PerMinute: 1, Burst: 1}}
+		const most, address, crowd = 10_000, "192.0.2.7", "198.51.100.9"
+		link := func(i int) []string { return []string{fmt.Sprint("/unsubscribe/", i)} }
+		for i := range 20 {
+			g.RecordSuccess("credentials", address, link(i))
+			g.RecordSuccess("credentials", crowd, link(i))
+		}
+		for i := range 20_000 {
+			g.RecordSuccess("pages", crowd, link(i))
+		}
+		known := func(kind, address string, n int) (known int) {
+			for i := range n {
+				if suspects, err := g.MayLookUp(kind, address, link(i)); err == nil && len(suspects) == 1 { // a bucket of its own
+					known++
+				}
+			}
+			return known
+		}
+		for _, from := range []string{address, crowd} {
+			if n := known("credentials", from, 20); n != 20 {
+				t.Errorf("of 20 keys of %s %d are known", from, n)
+			}
+		}
+		if n := known("pages", crowd, 20_000); n != most {
+			t.Errorf("of one network's links %d are known, want %d", n, most)
+		}
+		for i := range 90_000 {
+			g.RecordSuccess("pages", fmt.Sprintf("2001:db8:%x:%x::1", i>>16, i&0xffff), link(i))
+		}
+		if n := edge.Proven(g); n != 100_000 {
+			t.Errorf("of all networks %d are kept", n)
+		}
+		time.Sleep(time.Hour)
+		g.RecordSuccess("pages", crowd, link(0))
+		if n := edge.Proven(g); n != 1 {
+			t.Errorf("an hour later %d are kept", n)
+		}
+	})
+}

@@ -188,7 +188,7 @@ func TestSealsAreBoundToTheirRows(t *testing.T) {
 		if _, err := s.Active(s.ctx, credentials.NicePay, credentials.Production); err == nil {
 			t.Error("the active one opens")
 		}
-		if _, err := s.Rekey(s.ctx); err == nil {
+		if _, _, err := s.Rekey(s.ctx); err == nil {
 			t.Error("what does not open was sealed again")
 		}
 		swap(column)
@@ -221,8 +221,8 @@ func TestRekeying(t *testing.T) {
 	}
 	next := s.with(t, promoted)
 	s.clock.Advance(time.Minute)
-	if n, err := next.Rekey(s.ctx); err != nil || n != 2 {
-		t.Fatalf("%d, %v", n, err)
+	if n, left, err := next.Rekey(s.ctx); err != nil || n != 2 || left != 0 {
+		t.Fatalf("%d, %d, %v", n, left, err)
 	}
 	if c, err := next.ByID(s.ctx, first.ID); err != nil {
 		t.Errorf("%v %v", c, err)
@@ -235,6 +235,68 @@ func TestRekeying(t *testing.T) {
 	}
 }
 
+// TestACredentialThatDoesNotOpenCostsNothingElse: one that was sealed with another keyset, active or retired, verifies no webhook and is
+// logged, while all others do, until none opens; the doctor counts it, and as an inactive one it is left out when all are sealed again.
+func TestACredentialThatDoesNotOpenCostsNothingElse(t *testing.T) {
+	t.Parallel()
+	s := newSafe(t)
+	other, err := seal.NewKeyset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed, err := s.with(t, other).Add(s.ctx, credentials.NicePay, credentials.Sandbox, values("closed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := s.Verifying(s.ctx, credentials.NicePay); err == nil {
+		t.Errorf("none opens, and %v verify", found)
+	}
+	production := s.add(t, credentials.Production, values("p"))
+	if _, _, err := s.Rekey(s.ctx); err == nil {
+		t.Error("an active one that does not open was left out")
+	}
+	verifying := func(want ...credentials.ID) {
+		t.Helper()
+		found, err := s.Verifying(s.ctx, credentials.NicePay)
+		ids := make([]credentials.ID, len(found))
+		for i, c := range found {
+			ids[i] = c.ID
+		}
+		if err != nil || !slices.Equal(ids, want) {
+			t.Errorf("%v, want %v: %v", ids, want, err)
+		}
+	}
+	verifying(production.ID)
+	if _, err := s.Active(s.ctx, credentials.NicePay, credentials.Sandbox); err == nil {
+		t.Error("what does not open makes orders")
+	}
+	next, err := s.Rotate(s.ctx, closed.ID, values("s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifying(next.ID, production.ID)
+	if said := s.logs.String(); !strings.Contains(said, "a credential does not open") || !strings.Contains(said, "credential="+closed.ID.String()) {
+		t.Errorf("logged: %s", said)
+	}
+	if n, active, err := s.Unopenable(s.ctx); n != 0 || active != 2 || err != nil {
+		t.Errorf("%d of %d active ones do not open: %v", n, active, err)
+	}
+	if err := s.CheckVerifying(s.ctx); err == nil || !strings.Contains(err.Error(), "does not open 1 of the 3 credentials that verify") {
+		t.Errorf("the doctor: %v", err)
+	}
+	if n, left, err := s.Rekey(s.ctx); err != nil || n != 2 || left != 1 {
+		t.Errorf("%d are sealed again, %d are left: %v", n, left, err)
+	}
+	verifying(next.ID, production.ID)
+	if _, err := s.with(t, other).ByID(s.ctx, closed.ID); err != nil {
+		t.Errorf("what was left out is not as it was: %v", err)
+	}
+	s.clock.Advance(30*24*time.Hour + time.Millisecond)
+	if err := s.CheckVerifying(s.ctx); err != nil {
+		t.Errorf("it verifies no more: %v", err)
+	}
+}
+
 func TestWithoutAKeysetNothingIsAdded(t *testing.T) {
 	t.Parallel()
 	s := newSafe(t)
@@ -243,7 +305,7 @@ func TestWithoutAKeysetNothingIsAdded(t *testing.T) {
 	_, add := bare.Add(s.ctx, credentials.NicePay, credentials.Production, values("2"))
 	_, rotate := bare.Rotate(s.ctx, c.ID, values("2"))
 	_, open := bare.ByID(s.ctx, c.ID)
-	_, rekey := bare.Rekey(s.ctx)
+	_, _, rekey := bare.Rekey(s.ctx)
 	for what, err := range map[string]error{"add": add, "rotate": rotate, "open": open, "rekey": rekey} {
 		if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "HUB_SECRETS_KEYSET") {
 			t.Errorf("%s: %v", what, err)
@@ -333,7 +395,7 @@ func TestRotationUnderLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i%5 == 4 {
-			if _, err := s.Rekey(s.ctx); err != nil {
+			if _, _, err := s.Rekey(s.ctx); err != nil {
 				t.Error(err)
 			}
 		}

@@ -3,6 +3,7 @@ package credentials_test
 import (
 	"context"
 	"flag"
+	"log/slog"
 	"testing"
 	"time"
 
@@ -35,6 +36,7 @@ type safe struct {
 	keyset string
 	owner  *pgx.Conn
 	clock  *hubtest.Clock
+	logs   *hubtest.Buffer
 	ctx    context.Context
 }
 
@@ -44,6 +46,7 @@ func newSafe(t *testing.T) *safe {
 	s := &safe{
 		store: postgres.New(hubtest.Pool(t, db.URL("payments"))),
 		clock: hubtest.NewClock(time.Now().UTC().Truncate(time.Millisecond)),
+		logs:  new(hubtest.Buffer),
 	}
 	var err error
 	if s.keyset, err = seal.NewKeyset(); err == nil {
@@ -68,7 +71,8 @@ func (s *safe) with(t *testing.T, keyset string) *credentials.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return credentials.New(credentials.Config{Store: s.store, Sealer: box, Now: s.clock.Now})
+	return credentials.New(credentials.Config{Store: s.store, Sealer: box, Now: s.clock.Now,
+		Logger: slog.New(slog.NewTextHandler(s.logs, nil))})
 }
 
 func (s *safe) add(t *testing.T, env credentials.Env, v credentials.Values) credentials.Credential {

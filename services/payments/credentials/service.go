@@ -3,6 +3,8 @@ package credentials
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"hub.internal/pkg/audit"
@@ -62,6 +64,8 @@ type Config struct {
 	// Sealer may be nil where nothing is added or opened.
 	Sealer Sealer
 	Now    func() time.Time
+	// Logger hears of what the keyset does not open. It may be nil where nothing is opened.
+	Logger *slog.Logger
 }
 
 // Service adds, changes and opens credentials. Who does it is the caller of the context.
@@ -148,21 +152,28 @@ func (s *Service) become(ctx context.Context, operation string, id ID, active bo
 	return changed, err
 }
 
-// Rekey seals all credentials again, with the primary key of the keyset, and returns how many they are: then older keys can be
-// taken out of it.
-func (s *Service) Rekey(ctx context.Context) (n int, err error) {
+// Rekey seals all credentials again, with the primary key of the keyset: then older keys can be taken out of it. It returns how many
+// it has sealed, and how many it has left as they are: inactive ones that the keyset does not open. An active one that it does not
+// open fails the whole, E_INTERNAL.
+func (s *Service) Rekey(ctx context.Context) (n, left int, err error) {
 	if s.c.Sealer == nil {
-		return 0, noKeyset()
+		return 0, 0, noKeyset()
 	}
-	return s.c.Store.ResealCredentials(ctx, func(c Sealed) (Sealed, error) {
+	n, err = s.c.Store.ResealCredentials(ctx, func(c Sealed) (Sealed, error) {
 		v, err := c.open(s.c.Sealer)
-		if err != nil {
+		switch {
+		case err != nil && !c.Active:
+			left++
+			return c, nil
+		case err != nil:
 			return c, err
 		}
 		return c.seal(s.c.Sealer, v)
 	}, func(n int) audit.Entry {
-		return audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: "credential.rekey", Outcome: audit.OK, Count: n}
+		return audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: "credential.rekey", Outcome: audit.OK, Count: n - left,
+			Detail: map[string]any{"left": left}}
 	})
+	return n - left, left, err
 }
 
 // Unopenable counts the active credentials that the keyset does not open, and all that are active.
@@ -177,6 +188,25 @@ func (s *Service) Unopenable(ctx context.Context) (n, active int, err error) {
 		}
 	}
 	return n, len(list), nil
+}
+
+// CheckVerifying is an error that says how many of the credentials that verify webhooks the keyset does not open. It is nil when it
+// opens all of them. What one of those has signed is refused meanwhile.
+func (s *Service) CheckVerifying(ctx context.Context) error {
+	list, err := s.c.Store.Credentials(ctx, Filter{Since: s.now().Add(-verifiesFor), Limit: maxListed})
+	if err != nil {
+		return err
+	}
+	closed := 0
+	for _, c := range list {
+		if _, err := s.open(c); err != nil {
+			closed++
+		}
+	}
+	if closed > 0 {
+		return fmt.Errorf("it does not open %d of the %d credentials that verify webhooks", closed, len(list))
+	}
+	return nil
 }
 
 // Active is the credential for new orders: E_DB when there is none.
@@ -200,27 +230,36 @@ func (s *Service) ByID(ctx context.Context, id ID) (Unsealed, error) {
 	return s.open(c)
 }
 
-// Verifying are the credentials that may have signed a webhook: those that are active, or were in the last 30 days.
+// Verifying are the credentials that may have signed a webhook: those that are active, or were in the last 30 days. One that does not
+// open verifies nothing and is logged; it is an error only when none opens.
 func (s *Service) Verifying(ctx context.Context, provider string) ([]Unsealed, error) {
 	return s.opened(ctx, Filter{Provider: provider, Since: s.now().Add(-verifiesFor), Limit: maxListed})
 }
 
-// opened are the credentials of a filter in clear.
-func (s *Service) opened(ctx context.Context, f Filter) ([]Unsealed, error) {
+// opened are the credentials of a filter in clear, without those that do not open. When there are some and none opens, it returns why
+// the newest does not.
+func (s *Service) opened(ctx context.Context, f Filter) (out []Unsealed, err error) {
 	sealed, err := s.c.Store.Credentials(ctx, f)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]Unsealed, len(sealed))
-	for i, c := range sealed {
-		if out[i], err = s.open(c); err != nil {
-			return nil, err
+	var closed error
+	for _, c := range sealed {
+		one, err := s.open(c)
+		if err == nil {
+			out = append(out, one)
+			continue
 		}
+		closed = cmp.Or(closed, err)
+		s.c.Logger.WarnContext(ctx, "a credential does not open", "credential", c.ID, "provider", c.Provider, "env", c.Env, "error", err)
+	}
+	if len(out) == 0 {
+		return nil, closed
 	}
 	return out, nil
 }
 
-// open opens one; E_DB when the keyset is missing or another one.
+// open opens one; E_CONFLICT without a keyset, E_INTERNAL when the keyset is another one.
 func (s *Service) open(c Sealed) (Unsealed, error) {
 	if s.c.Sealer == nil {
 		return Unsealed{}, noKeyset()

@@ -25,7 +25,7 @@ func build(h *service.Host, s settings) error {
 	h.Check("payment provider", "HUB_PG_BASE_URL", p.provider.Reach)
 	h.OnStop("provider", func(context.Context) error { p.provider.Close(); return nil })
 	store := postgres.New(h.Store())
-	safe := credentials.New(credentials.Config{Store: store, Sealer: p.sealer, Now: time.Now})
+	safe := credentials.New(credentials.Config{Store: store, Sealer: p.sealer, Now: time.Now, Logger: h.Logger()})
 	svc := payments.New(payments.Config{Store: metrics.Store(store), Apps: auth.New(h.Neighbour("auth")), Credentials: safe,
 		Provider: metrics.Provider(p.provider),
 		Notifier: metrics.Notifier(p.notifier), Sealer: p.sealer, Env: s.Env, PublicURL: s.PublicURL, Now: time.Now, Logger: h.Logger()})
@@ -35,6 +35,7 @@ func build(h *service.Host, s settings) error {
 	}
 	h.Ready("write store", store.Ready)
 	h.Prove("credentials", "HUB_SECRETS_KEYSET", keysetProof(safe))
+	h.Check("webhooks", "HUB_SECRETS_KEYSET", safe.CheckVerifying)
 	h.Reap(store.Keys())
 	h.Go("gauges", store.Sample(h.Logger(), time.Now).Run)
 	h.Tools(credentials.Tools(safe)...)

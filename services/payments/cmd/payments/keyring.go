@@ -28,11 +28,15 @@ were there before stay: accounts of refunds are sealed with them.`)
 func (c *commands) reseal() *cobra.Command {
 	cmd := &cobra.Command{Use: "reseal", Short: "Seal all credentials again with the key of HUB_SECRETS_KEYSET that seals", Args: cobra.NoArgs}
 	cmd.RunE = c.onCredentials(func(ctx context.Context, s *credentials.Service, _ []string) error {
-		n, err := s.Rekey(ctx)
+		n, left, err := s.Rekey(ctx)
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%d credentials are sealed again.\n", n)
+		said := fmt.Sprintf("%d credentials are sealed again.", n)
+		if left > 0 {
+			said += fmt.Sprintf(" %d inactive ones do not open with HUB_SECRETS_KEYSET, and are left as they are.", left)
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), said)
 		return err
 	})
 	return cmd

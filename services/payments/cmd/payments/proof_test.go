@@ -11,7 +11,7 @@ import (
 )
 
 // TestServeStopsWithAKeysetThatIsNotTheStores: one that opens no active credential ends the start with a line that names it, and the
-// doctor says the same.
+// doctor says the same; of one that opens some of those that verify webhooks the doctor says how many it does not open.
 func TestServeStopsWithAKeysetThatIsNotTheStores(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t)
@@ -50,6 +50,18 @@ func TestServeStopsWithAKeysetThatIsNotTheStores(t *testing.T) {
 	}
 	d := launch(other, "doctor")
 	if code := d.Wait(t); code != 1 || !strings.Contains(d.Out.String(), "wrong  credentials: HUB_SECRETS_KEYSET: it opens none") {
+		t.Errorf("the doctor: exit %d: %s", code, d.Out)
+	}
+	// One that does not open beside one that does stops no start, and the doctor tells what it costs.
+	x.with("HUB_SECRETS_KEYSET="+other).ok(t, secret+"\n", "credential", "add", "--env", "production", "--client-id", clientID)
+	p = launch(keyset, "serve")
+	p.Ready(t)
+	if code := p.Stop(t); code != 0 {
+		t.Errorf("exit %d: %s", code, p.Log)
+	}
+	d = launch(keyset, "doctor")
+	if code := d.Wait(t); code != 1 || !strings.Contains(d.Out.String(), "ok     credentials\n") ||
+		!strings.Contains(d.Out.String(), "wrong  webhooks: HUB_SECRETS_KEYSET: it does not open 1 of the 2 credentials that verify webhooks") {
 		t.Errorf("the doctor: exit %d: %s", code, d.Out)
 	}
 }

@@ -175,6 +175,14 @@ func (s *Service) ProcessWebhook(ctx context.Context, providerName string, env c
 	return 0, s.c.Store.Settle(ctx, w, outcome)
 }
 
+// LookAt asks the provider about an order that a webhook was about of which nothing was kept, and brings the order to what it says. When
+// the order is checked by itself stays as it is: who sends many webhooks changes nothing about that. E_DB when the provider does not
+// answer; the job asks again.
+func (s *Service) LookAt(ctx context.Context, code string) error {
+	_, _, err := s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, Actor{Name: "provider", Now: s.now()})
+	return err
+}
+
 // Return is where a browser goes on that comes back from the provider's page: to the app, with the order's code and
 // status, after one question to the provider. An order without a returnUrl has none. E_NOT_FOUND for a code that is none.
 func (s *Service) Return(ctx context.Context, code string) (location string, status string, err error) {

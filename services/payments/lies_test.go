@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/api"
@@ -101,15 +103,22 @@ func TestReturnLeavesWhatPays(t *testing.T) {
 }
 
 // TestOneSignatureFillsNoInbox: a webhook's signature covers its payment alone, so that who has seen one can make as many others
-// as they like. Some are kept; of all others the order is looked at, once for many.
+// as they like. Some are kept; of all others the order is looked at, once for many, also one that waits for its deposit and one that waits
+// for nothing (SPEC.md 8.2).
 func TestOneSignatureFillsNoInbox(t *testing.T) {
 	t.Parallel()
 	s, clock := idleShop(t, options{})
 	o := s.order("")
+	s.drain()
+	s.do(s.service.Sweep(t.Context())) // which finds nothing, and is not due again today
 	p := s.truth(o.Code).Payments[0]
 	looks := func() int64 {
 		return s.rows(`SELECT count(*) FROM payments.river_job WHERE kind = 'resolve_order' AND args->>'code' = $1 AND scheduled_at <= $2`,
 			o.Code, clock.Now().Add(time.Minute))
+	}
+	waiting := func() int64 {
+		return s.rows(`SELECT count(*) FROM payments.river_job WHERE kind = 'resolve_order' AND args->>'asked' = 'true'
+			AND finalized_at IS NULL`)
 	}
 	edit := func(n int) []byte { return s.hook(p, fmt.Sprintf("po_edited%d", n), "paid") }
 	for n := range 260 {
@@ -125,6 +134,21 @@ func TestOneSignatureFillsNoInbox(t *testing.T) {
 	}
 	if !s.acked(edit(0)) || looks() != 1 { // a repetition
 		t.Error("one that is kept is told again")
+	}
+	next := s.texts(`SELECT look_at::text FROM payments.orders WHERE code = $1`, o.Code)
+	s.work(slog.New(slog.NewTextHandler(s.logs, nil)), clock.Now)
+	hubtest.Eventually(t, "the order was looked at", func() bool { return waiting() == 0 })
+	if again := s.texts(`SELECT look_at::text FROM payments.orders WHERE code = $1`, o.Code); !slices.Equal(again, next) {
+		t.Errorf("it is checked by itself at %v, not at %v", again, next)
+	}
+	s.deposit(o.Code, 11000, 1)
+	s.becomes(o.Code, order.Paid)
+	s.settled()
+	clock.Advance(10 * time.Minute)
+	s.do(s.sim.Reverse(o.Code))
+	s.becomes(o.Code, order.AwaitingDeposit)
+	if n := s.rows(`SELECT count(*) FROM payments.webhooks WHERE code = $1 AND claims <> 'ready'`, o.Code); n != 0 {
+		t.Errorf("%d of the deposit's webhooks are kept", n)
 	}
 	p.TID = "tid-of-nobody"
 	for n := range 200 {

@@ -37,8 +37,12 @@ const (
 func Runner(service *payments.Service, store *postgres.Store, now func() time.Time) jobs.Runner {
 	var r jobs.Runner
 	r.Kinds = []jobs.Kind{
-		jobs.On(func(ctx context.Context, j postgres.Resolve) error { return snooze(service.ResolveDue(ctx, j.Code)) },
-			jobs.Within[postgres.Resolve](resolveTakes)),
+		jobs.On(func(ctx context.Context, j postgres.Resolve) error {
+			if j.Asked {
+				return service.LookAt(ctx, j.Code)
+			}
+			return snooze(service.ResolveDue(ctx, j.Code))
+		}, jobs.Within[postgres.Resolve](resolveTakes)),
 		jobs.On(func(ctx context.Context, j postgres.ProcessWebhook) error {
 			return snooze(service.ProcessWebhook(ctx, j.Provider, j.Env, j.Key))
 		}),

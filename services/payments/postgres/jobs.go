@@ -13,9 +13,11 @@ import (
 
 // The jobs that transactions of this store leave behind; package jobs runs them.
 type (
-	// Resolve finds out what became of an order.
+	// Resolve finds out what became of an order, when its check is due.
 	Resolve struct {
 		Code string `json:"code"`
+		// Asked has the provider asked about the order once, whether a check is due or not: somebody has told of it.
+		Asked bool `json:"asked,omitempty"`
 	}
 	// ProcessWebhook asks about what a webhook has hinted at.
 	ProcessWebhook struct {
@@ -98,7 +100,7 @@ func (s *Store) AddMissing(ctx context.Context, now time.Time) error {
 		}
 		var missing []jobs.Job
 		for _, code := range orders {
-			missing = append(missing, Resolve{code})
+			missing = append(missing, Resolve{Code: code})
 		}
 		for _, id := range notices {
 			missing = append(missing, Notify{id})

@@ -106,23 +106,22 @@ func (s *Store) Receive(ctx context.Context, w payments.Webhook) error {
 const checkWithin = 10 * time.Second
 
 // checkSoon lets the order that has the payment be looked at soon, once for all webhooks until then. One that was kept before needs
-// nothing; E_RATE_LIMIT for a payment of no order.
+// nothing; E_RATE_LIMIT for a payment of no order. A look that runs already does not count: it may have asked before the news.
 func (s *Store) checkSoon(ctx context.Context, tx pgx.Tx, w payments.Webhook) error {
 	var kept, waits bool
 	var code string
-	soon := w.ReceivedAt.Add(checkWithin)
 	err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM payments.webhooks WHERE provider = $1 AND env = $2 AND event_key = $3),
-			coalesce(o.code, ''), EXISTS (SELECT FROM payments.river_job WHERE kind = 'resolve_order' AND args @> jsonb_build_object('code', o.code)
-				AND state IN ('available', 'scheduled') AND scheduled_at <= $5)
+			coalesce(o.code, ''), EXISTS (SELECT FROM payments.river_job WHERE kind = 'resolve_order'
+				AND args @> jsonb_build_object('code', o.code, 'asked', true) AND state IN ('available', 'scheduled', 'retryable'))
 		FROM (SELECT) AS one LEFT JOIN payments.orders o ON o.provider = $1 AND o.env = $2 AND o.tid = $4`,
-		w.Provider, w.Env, w.Key, w.TID, soon).Scan(&kept, &code, &waits)
+		w.Provider, w.Env, w.Key, w.TID).Scan(&kept, &code, &waits)
 	switch {
 	case err != nil || kept || waits:
 		return err
 	case code == "":
 		return fault.New(fault.RateLimit, "There are enough webhooks of this payment already.").After(checkWithin)
 	}
-	return s.jobs.AddAt(ctx, tx, soon, Resolve{code})
+	return s.jobs.AddAt(ctx, tx, w.ReceivedAt.Add(checkWithin), Resolve{Code: code, Asked: true})
 }
 
 // Webhook returns a webhook.

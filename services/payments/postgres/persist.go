@@ -56,7 +56,7 @@ func (s *Store) scheduleCheck(ctx context.Context, tx *postgres.Tx, a *order.Agg
 		return nil
 	}
 	tx.Queue(`UPDATE payments.orders SET looks = 0, look_at = $2 WHERE id = $1`, int64(a.Order.ID), at)
-	return s.jobs.AddAt(ctx, tx, at, Resolve{a.Order.Code})
+	return s.jobs.AddAt(ctx, tx, at, Resolve{Code: a.Order.Code})
 }
 
 // persistOrder updates the columns that can change after the order was made.

@@ -5,12 +5,15 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/notify"
 	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
 )
@@ -128,7 +131,8 @@ func TestSlowTransactionLosesNoMessage(t *testing.T) {
 	s.verified()
 }
 
-// TestRedeliveryOutlivesAnOldAttempt: the last of ten attempts ends while somebody asks for the message again; that is not lost.
+// TestRedeliveryOutlivesAnOldAttempt: an attempt that began before a message was given up, and ends after somebody has asked for it again,
+// does not count for what was asked.
 func TestRedeliveryOutlivesAnOldAttempt(t *testing.T) {
 	t.Parallel()
 	s, clock := idleShop(t, options{})
@@ -139,32 +143,86 @@ func TestRedeliveryOutlivesAnOldAttempt(t *testing.T) {
 			close(inside)
 			<-release
 		}
-		if calls.Load() < 11 {
+		if calls.Load() < 12 {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 	}))
 	t.Cleanup(slow.Close)
 	o := s.must(create, "", `{"amount":11000,"payMethod":"vbank","payment_notify_url":"`+slow.URL+`"}`).Order
 	id := s.events(o.Code).Notifications[0].ID
+	again := `{"code":"` + o.Code + `","id":"` + id + `"}`
+	attempt := func(ctx context.Context) error { _, err := s.service.Notify(ctx, id); return err }
 	for range 9 {
-		_, err := s.service.Notify(t.Context(), id)
-		s.do(err)
+		s.do(attempt(t.Context()))
 		clock.Advance(time.Minute)
 	}
 	done := make(chan error, 1)
-	go func() { _, err := s.service.Notify(context.WithoutCancel(t.Context()), id); done <- err }()
+	go func() { done <- attempt(context.WithoutCancel(t.Context())) }()
 	<-inside
-	if a := s.must("pay.notifications.redeliver", "", `{"code":"`+o.Code+`","id":"`+id+`"}`); a.Status != http.StatusAccepted {
+	s.refused(redeliver, "", again, fault.Conflict, "NOTICE_PENDING") // the last attempt may still succeed
+	s.do(attempt(t.Context()))                                        // of a job that was taken over: the message is given up
+	if a := s.must(redeliver, "", again); a.Status != http.StatusAccepted {
 		t.Errorf("%d", a.Status)
 	}
 	close(release)
 	s.do(<-done)
-	if _, err := s.service.Notify(t.Context(), id); err != nil {
-		t.Error(err)
-	}
+	s.do(attempt(t.Context()))
 	n := s.events(o.Code).Notifications[0]
-	if n.State != payments.NotificationDelivered || len(n.Attempts) != 11 {
+	if n.State != payments.NotificationDelivered || len(n.Attempts) != 12 {
 		t.Errorf("%+v", n)
+	}
+}
+
+// TestRedeliveriesAreOneChain: a message that is on its way has its job, and is not sent again for being asked for: however often that is,
+// there are the ten attempts of the schedule (SPEC.md 9.3). A second job, as one has that was stopped and asked for again, ends.
+func TestRedeliveriesAreOneChain(t *testing.T) {
+	t.Parallel()
+	var schedule notify.Schedule
+	if err := schedule.UnmarshalText([]byte("0s,1h,1h,1h,1h,1h,1h,1h,1h,1h")); err != nil {
+		t.Fatal(err)
+	}
+	s, clock := idleShop(t, options{change: func(c *payments.Config) {
+		c.Notifier = notify.New(notify.Config{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, AllowHTTP: true,
+			Schedule: schedule, Now: c.Now})
+	}})
+	s.app.answer(http.StatusInternalServerError)
+	o := s.order("")
+	id := s.events(o.Code).Notifications[0].ID
+	again := `{"code":"` + o.Code + `","id":"` + id + `"}`
+	jobs := func() int64 {
+		return s.rows(`SELECT count(*) FROM payments.river_job WHERE kind = 'notify' AND finalized_at IS NULL AND args->>'id' = $1`, id)
+	}
+	attempt := func(want bool) {
+		t.Helper()
+		before := len(s.app.all())
+		wait, err := s.service.Notify(t.Context(), id)
+		if made := len(s.app.all()) - before; err != nil || (made == 1) != want || !want && wait != 0 {
+			t.Errorf("%d attempts, and the job comes again after %s: %v", made, wait, err)
+		}
+	}
+	for n := range 10 {
+		s.refused(redeliver, "", again, fault.Conflict, "NOTICE_PENDING")
+		attempt(true)
+		if n < 9 {
+			attempt(false) // by another job
+		}
+		clock.Advance(2 * time.Hour)
+	}
+	if got := s.events(o.Code).Notifications[0]; got.State != payments.NotificationDead || len(got.Attempts) != 10 || jobs() != 1 {
+		t.Errorf("%d jobs, %+v", jobs(), got)
+	}
+	for _, err := range together(8, func(int) error { _, err := s.call(redeliver, "", again); return err }) {
+		if err != nil && detail(err) != "NOTICE_PENDING" {
+			t.Error(err)
+		}
+	}
+	if n := jobs(); n != 2 { // nobody has run the first
+		t.Errorf("%d jobs", n)
+	}
+	s.app.answer(http.StatusOK)
+	attempt(true)
+	if got := s.events(o.Code).Notifications[0]; got.State != payments.NotificationDelivered || len(got.Attempts) != 11 {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -125,18 +125,6 @@ func (s *Service) RecordExport(ctx context.Context, what string, detail map[stri
 	return s.c.Store.Record(ctx, audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: what, Outcome: audit.OK, Detail: detail})
 }
 
-// RedeliverSettled lets a message be sent again that is not on its way; E_CONFLICT for one that is. See Redeliver.
-func (s *Service) RedeliverSettled(ctx context.Context, code, id string) error {
-	n, err := s.c.Store.Notification(ctx, id)
-	if err != nil {
-		return err
-	}
-	if n.State == NotificationPending {
-		return order.Conflict("NOTICE_PENDING", "The notification is on its way already.", nil)
-	}
-	return s.Redeliver(ctx, code, id)
-}
-
 // OrderVersion names an order as an operator has seen it: what is done to it is refused when it has moved since. A page that
 // was open for an hour must not decide about an order that is another one by now.
 type OrderVersion struct {

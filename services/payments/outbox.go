@@ -80,7 +80,7 @@ type Outbox interface {
 	// RecordAttempt keeps an attempt and what it makes of the message. With Gone the order's other messages stop, too.
 	RecordAttempt(ctx context.Context, n Notification, a Attempt) error
 	// Redeliver lets a message be sent again, the same bytes under the same id. E_NOT_FOUND unless it is the order's,
-	// E_CONFLICT for one that has nowhere to go.
+	// E_CONFLICT for one that has nowhere to go, and with NOTICE_PENDING for one that is on its way.
 	Redeliver(ctx context.Context, order, id string, by Actor) error
 }
 
@@ -110,14 +110,18 @@ type History struct {
 }
 
 // Notify is the worker of the outbox. It makes one attempt to deliver a message. again is the wait after which to make the next; 0 for
-// one that is delivered or given up.
+// one that is delivered or given up. A job that comes well before the next attempt is one of before, such as of a message that was
+// stopped and sent again: it ends, so that one job alone is left and the attempts are those of the schedule.
 func (s *Service) Notify(ctx context.Context, id string) (again time.Duration, err error) {
 	n, err := s.c.Store.Notification(ctx, id)
 	if err != nil || n.State != NotificationPending {
 		return 0, err
 	}
 	if n.NextAt != nil && s.now().Before(*n.NextAt) {
-		return n.NextAt.Sub(s.now()), nil
+		if wait := n.NextAt.Sub(s.now()); wait < clockSkew {
+			return wait, nil
+		}
+		return 0, nil
 	}
 	done, wait := s.bulkhead.acquire(n.ServiceCode)
 	if wait > 0 {
@@ -211,7 +215,8 @@ func (t *bulkhead) acquire(app string) (done func(), wait time.Duration) {
 	}, 0
 }
 
-// Redeliver lets a message of the caller's order be sent again: the same bytes under the same id.
+// Redeliver lets a message of the caller's order be sent again: the same bytes under the same id, ten times at most. It returns
+// E_NOT_FOUND, and E_CONFLICT for an order without a URL, and with NOTICE_PENDING for a message that is on its way.
 func (s *Service) Redeliver(ctx context.Context, code, id string) error {
 	if _, err := s.ownOrder(ctx, code); err != nil {
 		return err

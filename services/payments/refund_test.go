@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	create = "pay.orders.create"
-	refund = "pay.orders.refund"
-	cancel = "pay.orders.cancel"
-	pull   = "pay.orders.reconcile"
+	create    = "pay.orders.create"
+	refund    = "pay.orders.refund"
+	cancel    = "pay.orders.cancel"
+	pull      = "pay.orders.reconcile"
+	redeliver = "pay.notifications.redeliver"
 )
 
 // paidIdle is paid without jobs.

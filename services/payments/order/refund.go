@@ -47,7 +47,7 @@ type Refund struct {
 	SettledAt *time.Time
 }
 
-// The details.code of conflicts about money.
+// The details.code of conflicts about an order.
 const (
 	CodeNotRefundable    = "ORDER_NOT_REFUNDABLE"
 	CodeExceedsBalance   = "REFUND_EXCEEDS_BALANCE"
@@ -63,6 +63,7 @@ const (
 	CodeDepositGone      = "DEPOSIT_GONE"
 	codeOpenDeposits     = "DEPOSITS_OPEN"
 	codeNoAttention      = "NO_CASE"
+	CodeNoticePending    = "NOTICE_PENDING"
 )
 
 // Conflict is E_CONFLICT with details.code, by which a program tells one conflict from another, and more details.

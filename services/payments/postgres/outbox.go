@@ -13,6 +13,7 @@ import (
 	"hub.internal/pkg/postgres"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/order"
 )
 
 // notificationColumns are what scanNotification reads. The URL is the order's: a message has none of its own.
@@ -56,24 +57,26 @@ func (s *Store) RecordAttempt(ctx context.Context, n payments.Notification, a pa
 	return s.atomically(ctx, func(tx *postgres.Tx) error { return tx.SendBatch(ctx, batch).Close() })
 }
 
-// Redeliver lets a message be sent again.
-func (s *Store) Redeliver(ctx context.Context, order, id string, by payments.Actor) error {
+// Redeliver lets a message be sent again that is not on its way: one that is has its job.
+func (s *Store) Redeliver(ctx context.Context, code, id string, by payments.Actor) error {
 	return s.atomically(ctx, func(tx *postgres.Tx) error {
 		n, err := postgres.One(ctx, tx, scanNotification, `SELECT `+notificationColumns+`
-			FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE n.id = $1 AND o.code = $2 FOR UPDATE OF n`, id, order)
+			FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE n.id = $1 AND o.code = $2 FOR UPDATE OF n`, id, code)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			return noSuchNotification(id)
 		case err != nil:
 			return err
 		case n.URL == "":
-			return fault.New(fault.Conflict, "The order %s has no payment_notify_url, so there is nowhere to send it.", order)
+			return fault.New(fault.Conflict, "The order %s has no payment_notify_url, so there is nowhere to send it.", code)
+		case n.State == payments.NotificationPending:
+			return order.Conflict(order.CodeNoticePending, "The notification is on its way already.", nil)
 		}
 		if _, err := tx.Exec(ctx, `UPDATE payments.notices SET state = 'PENDING', failed = 0, next_at = NULL WHERE id = $1`, id); err != nil {
 			return err
 		}
 		entry := audit.Entry{At: by.Now, Caller: caller.From(ctx), Tool: "pay.notifications.redeliver", Outcome: audit.OK, Count: 1,
-			Detail: map[string]any{"order": order, "notification": id}}
+			Detail: map[string]any{"order": code, "notification": id}}
 		if err := audit.Append(ctx, tx, entry); err != nil {
 			return err
 		}

@@ -98,5 +98,5 @@ func (p *Pages) reconcile(w http.ResponseWriter, r *http.Request) error {
 func (p *Pages) redeliver(w http.ResponseWriter, r *http.Request) error {
 	ctx, code := r.Context(), r.PathValue("code")
 	return back(w, r, code, i18n.T(ctx, "The notification is on its way again, the same bytes under the same id."),
-		p.service.RedeliverSettled(ctx, code, r.PathValue("id")))
+		p.service.Redeliver(ctx, code, r.PathValue("id")))
 }

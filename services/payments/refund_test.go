@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/services/payments"
 	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
 )
@@ -201,6 +202,40 @@ func TestRefundThatComesBack(t *testing.T) {
 				t.Errorf("the first answer has changed: %s", replay.Raw)
 			}
 		})
+	}
+}
+
+// TestAResolvedCaseIsTheSameEachNight: what an operator has resolved is not opened again by a sweep that finds the same, and the app is
+// told once; another deposit opens a case of its own.
+func TestAResolvedCaseIsTheSameEachNight(t *testing.T) {
+	t.Parallel()
+	s, clock := idleShop(t, options{})
+	o := s.paidIdle()
+	s.must(refund, "k", refundOf(o.Code, 4000))
+	clock.Advance(10 * time.Minute)
+	s.do(s.sim.Reverse(o.Code))
+	s.drain()
+	change := func(do func(*order.Aggregate) error) {
+		t.Helper()
+		_, err := s.store.Change(t.Context(), o.Code, payments.Actor{Name: "operator:ada", Now: clock.Now()}, do, nil)
+		s.do(err)
+	}
+	change(func(a *order.Aggregate) error { return a.ResolveAttention("claimed from the payer") })
+	for night := range 3 {
+		clock.Advance(21 * time.Hour)
+		s.do(s.service.Sweep(t.Context()))
+		if got := s.show(o.Code); got.Attention != nil || s.told(o.Code, order.NotifyAttention) != 1 {
+			t.Errorf("night %d: told %d times, %+v", night, s.told(o.Code, order.NotifyAttention), got)
+		}
+	}
+	s.deposit(o.Code, 11000, 1)
+	s.drain()
+	if got := s.show(o.Code); got.Attention == nil || *got.Attention != order.DuplicateDeposit {
+		t.Fatalf("%+v", got)
+	}
+	change(func(a *order.Aggregate) error { return a.RecordManualReturn(a.Deposits[1].ID, "by hand") })
+	if got := s.show(o.Code); got.Attention != nil {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -275,7 +275,8 @@ func TestACredentialThatDoesNotOpenCostsNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	verifying(next.ID, production.ID)
-	if said := s.logs.String(); !strings.Contains(said, "a credential does not open") || !strings.Contains(said, "credential="+closed.ID.String()) {
+	if said := s.logs.String(); !strings.Contains(said, "a credential does not open") ||
+		!strings.Contains(said, "credential="+closed.ID.String()) {
 		t.Errorf("logged: %s", said)
 	}
 	if n, active, err := s.Unopenable(s.ctx); n != 0 || active != 2 || err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"hub.internal/pkg/schema"
 	"hub.internal/services/payments/provider"
 )
 
@@ -33,6 +34,8 @@ type Aggregate struct {
 	Deposits []Deposit
 	// Now is the moment at which everything here happens.
 	Now time.Time
+	// Past are the events of before by which cases that an operator ends were opened and ended, oldest first: those of PastTriggers.
+	Past []Event
 	// Events are what has happened since the aggregate was read; the store appends them.
 	Events []Event
 	// CancelAtProvider tells that the provider issued something that must not be paid, such as an account for another amount.
@@ -249,11 +252,12 @@ func (a *Aggregate) applyReversal(s provider.Snapshot) error {
 	if i < 0 || s.ReversedAt.IsZero() || a.Deposits[i].TID != s.TID || a.Deposits[i].At.After(s.ReversedAt) {
 		return nil
 	}
-	if o.Status != Paid || o.RefundedAmount+o.PendingRefund > 0 {
-		if o.Attention == ReversedAfterRefund || o.Status != Paid {
-			return nil
-		}
-		return a.flag(ReversedAfterRefund, ReverseTooLate, s.TID)
+	if o.Status != Paid {
+		return nil
+	}
+	if o.RefundedAmount+o.PendingRefund > 0 {
+		note := "the bank took it back at " + schema.Moment(s.ReversedAt)
+		return a.openCase(ReversedAfterRefund, s.TID, note, func(e Event) bool { return e.Subject == s.TID && e.Note == note })
 	}
 	a.Deposits[i].State = DepositStateReversed
 	o.PaidAmount, o.PaidAt = 0, nil
@@ -285,10 +289,11 @@ func (a *Aggregate) applyCancellation(s provider.Snapshot) error {
 func (a *Aggregate) CheckBalance(s provider.Snapshot) error {
 	o := &a.Order
 	if (o.Status != Paid && o.Status != Refunded) || o.PendingRefund > 0 || s.TID != o.TID || s.Balance == o.Refundable() ||
-		o.Attention == BalanceDrift || s.Status == provider.PaymentIssued || s.Status == provider.PaymentExpired {
+		s.Status == provider.PaymentIssued || s.Status == provider.PaymentExpired {
 		return nil
 	}
-	return a.flag(BalanceDrift, BalanceDrifted, s.TID)
+	note := a.driftNote(s)
+	return a.openCase(BalanceDrift, s.TID, note, func(e Event) bool { return e.Note == note })
 }
 
 // pastDue tells that an account has waited for ten minutes longer than it should.

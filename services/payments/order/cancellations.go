@@ -17,7 +17,7 @@ func (a *Aggregate) settleCancellations(s provider.Snapshot) error {
 		if a.depositByReturnCode(s.Cancellations[i].RefundCode) != nil {
 			continue
 		}
-		if err := a.settleCancellation(s.Cancellations[i]); err != nil {
+		if err := a.settleCancellation(s, s.Cancellations[i]); err != nil {
 			return err
 		}
 	}
@@ -26,7 +26,7 @@ func (a *Aggregate) settleCancellations(s provider.Snapshot) error {
 
 // settleCancellation settles one. It is matched by the provider's id first and by Hub's code second, since the
 // provider has been seen to use a code twice. What fits nothing that Hub knows is drift.
-func (a *Aggregate) settleCancellation(c provider.Cancellation) error {
+func (a *Aggregate) settleCancellation(s provider.Snapshot, c provider.Cancellation) error {
 	o := &a.Order
 	r := a.Refund(c.RefundCode)
 	if i := slices.IndexFunc(a.Refunds, func(r Refund) bool { return r.TID == c.TID && c.TID != "" }); i >= 0 {
@@ -40,31 +40,31 @@ func (a *Aggregate) settleCancellation(c provider.Cancellation) error {
 		}
 		return nil
 	case twice:
-		return a.flagDoubleRefund(c)
+		return a.flagDoubleRefund(s, c)
 	case r != nil && (r.Status == RefundSucceeded || r.Status == RefundFailed && r.TID != ""):
 		return nil // known, or come back since
 	case r != nil && r.Amount == c.Amount && (r.Status == RefundPending || c.Amount <= o.Refundable()) && o.Status == Paid:
 		return a.settleRefund(r, c.TID)
 	case r == nil && a.coversCancellation(c):
 		return a.recordProviderRefund(c)
-	case o.Attention == BalanceDrift:
-		return nil
 	}
-	return a.flag(BalanceDrift, BalanceDrifted, c.TID)
+	return a.flagCancellation(s, c)
 }
 
 // flagDoubleRefund keeps that the provider has paid back once more under the code of a refund. The second payout is recorded as a
 // refund of the provider's where the balance leaves so much, and the order needs an operator.
-func (a *Aggregate) flagDoubleRefund(c provider.Cancellation) error {
+func (a *Aggregate) flagDoubleRefund(s provider.Snapshot, c provider.Cancellation) error {
 	if a.coversCancellation(c) {
 		if err := a.recordProviderRefund(c); err != nil {
 			return err
 		}
 	}
-	if a.Order.Attention == BalanceDrift {
-		return nil
-	}
-	return a.flag(BalanceDrift, BalanceDrifted, c.TID)
+	return a.flagCancellation(s, c)
+}
+
+// flagCancellation keeps that a cancellation is more than what Hub knows of.
+func (a *Aggregate) flagCancellation(s provider.Snapshot, c provider.Cancellation) error {
+	return a.openCase(BalanceDrift, c.TID, a.driftNote(s), func(e Event) bool { return e.Subject == c.TID })
 }
 
 // coversCancellation tells whether a refund that Hub did not ask for fits into what is left.

@@ -153,8 +153,8 @@ func (a *Aggregate) RecordManualReturn(id schema.ID, note string) error {
 	return err
 }
 
-// ResolveAttention ends a case that an operator has looked at. It returns E_CONFLICT with NO_CASE, or with DEPOSITS_OPEN while
-// there is money that belongs to nobody: that is applied or paid back.
+// ResolveAttention ends the case that an operator has looked at; one that it has covered shows then. It returns E_CONFLICT with
+// NO_CASE, or with DEPOSITS_OPEN while there is money that belongs to nobody: that is applied or paid back.
 func (a *Aggregate) ResolveAttention(note string) error {
 	switch {
 	case a.Order.Attention == "":
@@ -162,9 +162,9 @@ func (a *Aggregate) ResolveAttention(note string) error {
 	case a.hasUnsettledDeposit(0):
 		return Conflict(codeOpenDeposits, "A deposit of the order is neither applied nor paid back. Decide about that first.", nil)
 	}
-	a.Order.Attention = ""
 	err := a.record(AttentionResolved, a.Order.Status, "")
 	a.annotate(note)
+	a.Order.Attention = a.standingCase()
 	return err
 }
 
@@ -189,12 +189,12 @@ func (a *Aggregate) hasUnsettledDeposit(but schema.ID) bool {
 	})
 }
 
-// clearDepositAttention ends a case about deposits when the last of them is decided.
+// clearDepositAttention ends a case about deposits when the last of them is decided. A case that it has covered shows again.
 func (a *Aggregate) clearDepositAttention(decided schema.ID) {
 	switch a.Order.Attention {
 	case LateDeposit, DuplicateDeposit, AmountMismatch:
 		if !a.hasUnsettledDeposit(decided) {
-			a.Order.Attention = ""
+			a.Order.Attention = a.standingCase()
 		}
 	}
 }

@@ -159,8 +159,8 @@ func (a *Aggregate) DeclineRefund(code string, why Failure, drift bool) error {
 			return err
 		}
 	}
-	if drift && a.Order.Attention != BalanceDrift && (a.Order.Status == Paid || a.Order.Status == Refunded) {
-		return a.flag(BalanceDrift, BalanceDrifted, code)
+	if drift && (a.Order.Status == Paid || a.Order.Status == Refunded) {
+		return a.openCase(BalanceDrift, code, "", func(e Event) bool { return e.Subject == code })
 	}
 	return nil
 }

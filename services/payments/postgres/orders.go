@@ -82,6 +82,15 @@ func readOrder(ctx context.Context, tx *postgres.Tx, code, lock string) (*order.
 func queueOrder(tx *postgres.Tx, code, lock string, found *[]*order.Aggregate) {
 	postgres.Collect(tx.Queue(`SELECT `+orderColumns+` FROM payments.orders WHERE code = $1 `+lock, code), scanOrder, found)
 	queueRefundsAndDeposits(tx, `SELECT id FROM payments.orders WHERE code = $1`, code, found)
+	past := tx.Queue(`SELECT e.seq, e.from_status, e.to_status, e.trigger, e.about, e.note
+		FROM payments.order_events e JOIN payments.orders o ON o.id = e.order_id WHERE o.code = $1 AND e.trigger = ANY ($2)
+		ORDER BY e.seq`, code, order.PastTriggers())
+	postgres.Collect(past, func(row pgx.CollectableRow) (e order.Event, err error) {
+		if err = row.Scan(&e.Seq, &e.From, &e.To, &e.Trigger, &e.Subject, &e.Note); err == nil {
+			(*found)[0].Past = append((*found)[0].Past, e)
+		}
+		return e, err
+	}, new([]order.Event))
 }
 
 // queueRefundsAndDeposits queues what reads the refunds and deposits of orders: those that the query or array ids has, of one argument.

@@ -97,7 +97,7 @@ type RecordedEvent struct {
 	At        time.Time
 }
 
-// NotificationHistory is a message with its attempts.
+// NotificationHistory is a message without its body, with its attempts.
 type NotificationHistory struct {
 	Notification
 	Attempts []Attempt

@@ -205,6 +205,35 @@ func TestRefundThatComesBack(t *testing.T) {
 	}
 }
 
+// TestRefundsOfAnOrderAreBounded: an order takes 200, after which the answer says so; one that is made at the provider is kept all the
+// same, and the order's history has no bodies of its messages (SPEC.md 6.1).
+func TestRefundsOfAnOrderAreBounded(t *testing.T) {
+	t.Parallel()
+	s, _ := idleShop(t, options{})
+	o := s.paidIdle()
+	_, err := s.super.Exec(t.Context(), `INSERT INTO payments.refunds (code, order_id, amount, status, source, reason, failure, created_at,
+		settled_at) SELECT 'rf_' || n, id, 1, 'FAILED', 'api', 'x', '{"code":"1","message":"no"}', created_at, created_at
+		FROM payments.orders, generate_series(1, 199) AS n WHERE code = $1`, o.Code)
+	s.do(err)
+	last := s.must(refund, "k-200", refundOf(o.Code, 1000))
+	s.refused(refund, "k-201", refundOf(o.Code, 1000), fault.Conflict, "TOO_MANY_REFUNDS")
+	if again := s.must(refund, "k-200", refundOf(o.Code, 1000)); !again.Replayed || again.Raw != last.Raw {
+		t.Errorf("the last is answered otherwise: %s", again.Raw)
+	}
+	s.do(s.sim.ConsoleCancel(o.Code, 10000))
+	s.drain()
+	if got := s.show(o.Code); got.Status != order.Refunded || len(got.Refunds) != 201 {
+		t.Errorf("%s with %d refunds", got.Status, len(got.Refunds))
+	}
+	h, err := s.store.History(t.Context(), o.Code)
+	s.do(err)
+	for _, n := range h.Notifications {
+		if n.Body != nil || n.Type == "" || n.URL != s.app.url || n.State == "" {
+			t.Errorf("%+v", n)
+		}
+	}
+}
+
 // TestAResolvedCaseIsTheSameEachNight: what an operator has resolved is not opened again by a sweep that finds the same, and the app is
 // told once; another deposit opens a case of its own.
 func TestAResolvedCaseIsTheSameEachNight(t *testing.T) {

@@ -32,7 +32,7 @@ type RefundAnswer struct {
 
 // Refund pays money of a paid order back: the amount is reserved, the provider is asked, and what it says is kept. An
 // unknown outcome leaves the refund PENDING, for a job to find out. It returns E_CONFLICT with ORDER_NOT_REFUNDABLE,
-// AMOUNT_MISMATCH, REFUND_EXCEEDS_BALANCE or PROVIDER_DECLINED, and E_VALIDATION when the provider needs an account.
+// TOO_MANY_REFUNDS, AMOUNT_MISMATCH, REFUND_EXCEEDS_BALANCE or PROVIDER_DECLINED, and E_VALIDATION when the provider needs an account.
 func (s *Service) Refund(ctx context.Context, code string, in RefundInput) (tool.Result, error) {
 	call, err := s.refundCall(ctx, code, in)
 	if err != nil {

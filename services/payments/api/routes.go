@@ -197,6 +197,7 @@ func refundRoute(s *payments.Service) tool.APIRoute {
 				schema.Optional("expectedRefundable", schema.Integer("What the caller takes the refundable amount for: another one is a conflict.")),
 			),
 			Errors: []tool.ErrorDoc{invalid, notFound, keyConflict(order.CodeNotRefundable, "the order is not PAID",
+				order.CodeTooManyRefunds, "the order has 200 refunds",
 				order.CodeAmountMismatch, "what can be refunded is not expectedRefundable",
 				order.CodeExceedsBalance, "the amount is more than what can be refunded",
 				order.CodeProviderDeclined, "the provider refuses the refund"), unavailable}}},

@@ -3,6 +3,7 @@ package order
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -51,6 +52,7 @@ type Refund struct {
 const (
 	CodeNotRefundable    = "ORDER_NOT_REFUNDABLE"
 	CodeExceedsBalance   = "REFUND_EXCEEDS_BALANCE"
+	CodeTooManyRefunds   = "TOO_MANY_REFUNDS"
 	CodeAmountMismatch   = "AMOUNT_MISMATCH"
 	CodeNotCancelable    = "ORDER_NOT_CANCELABLE"
 	CodeProviderDeclined = "PROVIDER_DECLINED"
@@ -98,14 +100,22 @@ type RefundRequest struct {
 	ExpectedRefundable *int64
 }
 
+// MaxRefunds is how many refunds of an order can be asked for, those that failed among them: each answer has all of them, and is kept
+// with its key. One that is made at the provider is kept however many there are.
+const MaxRefunds = 200
+
 // RequestRefund reserves the amount of a refund that is then asked of the provider. In this order it returns E_CONFLICT with
-// ORDER_NOT_REFUNDABLE, AMOUNT_MISMATCH or REFUND_EXCEEDS_BALANCE.
+// ORDER_NOT_REFUNDABLE, TOO_MANY_REFUNDS, AMOUNT_MISMATCH or REFUND_EXCEEDS_BALANCE.
 func (a *Aggregate) RequestRefund(in RefundRequest) (Refund, error) {
 	o := &a.Order
 	left := o.Refundable()
 	if o.Status != Paid {
 		return Refund{}, Conflict(CodeNotRefundable, "The order "+o.Code+" is "+string(o.Status)+"; only a PAID one can be refunded.",
 			map[string]any{"status": o.Status})
+	}
+	if len(a.Refunds) >= MaxRefunds {
+		return Refund{}, Conflict(CodeTooManyRefunds, fmt.Sprintf("The order %s has %d refunds, and takes no more. "+
+			"What is left can be paid back at the provider.", o.Code, len(a.Refunds)), map[string]any{"refunds": len(a.Refunds)})
 	}
 	if in.ExpectedRefundable != nil && *in.ExpectedRefundable != left {
 		return Refund{}, Conflict(CodeAmountMismatch, "What can be refunded is not what expectedRefundable says. Look at the order again.",

@@ -16,18 +16,26 @@ import (
 	"hub.internal/services/payments/order"
 )
 
-// notificationColumns are what scanNotification reads. The URL is the order's: a message has none of its own.
-const notificationColumns = `n.id, o.code, o.service_code, n.seq, n.type, o.notify_url, n.body, n.state, n.failed, n.next_at, n.created_at`
+// notificationColumns are those of notificationMembers. The URL is the order's: a message has none of its own.
+const notificationColumns = `n.id, o.code, o.service_code, n.seq, n.type, o.notify_url, n.state, n.failed, n.next_at, n.created_at`
 
-// scanNotification reads a notification.
+// notificationMembers are where a notification is read to. Its body is not among them: who sends it reads that, and nobody else.
+func notificationMembers(n *payments.Notification) []any {
+	return []any{&n.ID, &n.Order, &n.ServiceCode, &n.Seq, &n.Type, &n.URL, &n.State, &n.Failed, &n.NextAt, &n.CreatedAt}
+}
+
+// scanNotification reads a notification without its body.
 func scanNotification(row pgx.CollectableRow) (n payments.Notification, err error) {
-	err = row.Scan(&n.ID, &n.Order, &n.ServiceCode, &n.Seq, &n.Type, &n.URL, &n.Body, &n.State, &n.Failed, &n.NextAt, &n.CreatedAt)
+	err = row.Scan(notificationMembers(&n)...)
 	return n, err
 }
 
 // Notification returns a message.
 func (s *Store) Notification(ctx context.Context, id string) (payments.Notification, error) {
-	n, err := postgres.One(ctx, s.pool, scanNotification, `SELECT `+notificationColumns+`
+	n, err := postgres.One(ctx, s.pool, func(row pgx.CollectableRow) (n payments.Notification, err error) {
+		err = row.Scan(append(notificationMembers(&n), &n.Body)...)
+		return n, err
+	}, `SELECT `+notificationColumns+`, n.body
 		FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE n.id = $1`, id)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return n, noSuchNotification(id)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"hub.internal/pkg/write"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/api"
+	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
 	"hub.internal/services/payments/postgres"
@@ -185,6 +187,27 @@ func TestOthersOrdersAreNotThere(t *testing.T) {
 	}
 	if a, err := s.callAs("svc-b", "u-77", create, "k", `{"amount":11000,"clientOrderId":"c-1"}`); err != nil || a.Order.Code == o.Code {
 		t.Errorf("%s, %v", a.Raw, err)
+	}
+}
+
+// TestAClientOrderIDIsOfOneEnvironment: an order that was made for another environment than that of new orders is no answer to a call, so
+// that what was paid in the sandbox is not taken for paid (SPEC.md 4.2).
+func TestAClientOrderIDIsOfOneEnvironment(t *testing.T) {
+	t.Parallel()
+	s, _ := idleShop(t, options{})
+	const input = `{"amount":11000,"payMethod":"vbank","clientOrderId":"c-1"}`
+	o := s.must(create, "", input).Order
+	move := func(env credentials.Env) {
+		t.Helper()
+		_, err := s.super.Exec(t.Context(), `UPDATE payments.orders SET env = $2 WHERE code = $1`, o.Code, env)
+		s.do(err)
+	}
+	move(credentials.Production)
+	s.refused(create, "", input, fault.Conflict, "CLIENT_ORDER_ID_OTHER_ENV")
+	s.refused(create, "k", input, fault.Conflict, "CLIENT_ORDER_ID_OTHER_ENV")
+	move(credentials.Sandbox)
+	if a := s.must(create, "k", input); a.Status != http.StatusOK || a.Order.Code != o.Code {
+		t.Errorf("%d %s", a.Status, a.Raw)
 	}
 }
 

@@ -59,9 +59,9 @@ type OrderAnswer struct {
 
 // Create makes an order and asks the provider for it. A provider that definitely refuses ends the order, with E_CONFLICT
 // and details.code PROVIDER_DECLINED; one whose answer is unknown leaves it READY, for a job to find out. A
-// clientOrderId that the app has used before answers that order, or E_CONFLICT with AMOUNT_MISMATCH. It returns
-// BAD_AMOUNT, E_VALIDATION for a URL that the app may not use, E_CONFLICT for a key that was used for something else,
-// and E_DB when a store, auth or a credential is missing.
+// clientOrderId that the app has used before answers that order, or E_CONFLICT with CLIENT_ORDER_ID_TAKEN,
+// CLIENT_ORDER_ID_OTHER_ENV or AMOUNT_MISMATCH. It returns BAD_AMOUNT, E_VALIDATION for a URL that the app may not use,
+// E_CONFLICT for a key that was used for something else, and E_DB when a store, auth or a credential is missing.
 func (s *Service) Create(ctx context.Context, in CreateInput) (tool.Result, error) {
 	amounts, err := order.ResolveAmount(in.Amount, in.SupplyAmount, in.VAT)
 	if err != nil {
@@ -181,6 +181,9 @@ func (s *Service) answerExisting(ctx context.Context, call write.Call, claim wri
 	case ownedBy(call.Caller, a.Order) != nil:
 		err = fault.New(fault.Conflict, "Another order has the clientOrderId %q already. Choose another one.", wanted.ClientOrderID).
 			With(map[string]string{"code": order.CodeClientOrderTaken})
+	case a.Order.Env != wanted.Env: // one that was paid in the sandbox pays nothing in production
+		err = order.Conflict(order.CodeClientOrderEnv, "The order with this clientOrderId is of another environment. Choose another one.",
+			map[string]any{"stored": a.Order.Env, "requested": wanted.Env})
 	case a.Order.Amounts.Amount != wanted.Amounts.Amount || a.Order.Supply != wanted.Supply || a.Order.VAT != wanted.VAT:
 		err = order.Conflict(order.CodeAmountMismatch, "The order with this clientOrderId has another amount.",
 			map[string]any{"stored": a.Order.Amounts.Amount, "requested": wanted.Amounts.Amount})

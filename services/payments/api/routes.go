@@ -124,7 +124,8 @@ func createRoute(s *payments.Service) tool.APIRoute {
 				Reason: "The price does not hold: details.rule is MISSING, SUM, RANGE or NEGATIVE."},
 				keyConflict(order.CodeAmountMismatch, "the clientOrderId has another amount",
 					order.CodeProviderDeclined, "the provider refuses the order",
-					order.CodeClientOrderTaken, "the order of the clientOrderId is another user's"),
+					order.CodeClientOrderTaken, "the order of the clientOrderId is another user's",
+					order.CodeClientOrderEnv, "the order of the clientOrderId is of another environment"),
 				unavailable},
 		}}, func(ctx context.Context, in createIn) (tool.Result, error) {
 		w, err := in.input()

@@ -57,6 +57,7 @@ const (
 	CodeNotCancelable    = "ORDER_NOT_CANCELABLE"
 	CodeProviderDeclined = "PROVIDER_DECLINED"
 	CodeClientOrderTaken = "CLIENT_ORDER_ID_TAKEN"
+	CodeClientOrderEnv   = "CLIENT_ORDER_ID_OTHER_ENV"
 	CodeKeyReused        = "IDEMPOTENCY_KEY_CONFLICT"
 	CodeInProgress       = fault.RequestInProgress
 	codeOrderChanged     = "ORDER_CHANGED"

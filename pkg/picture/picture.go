@@ -1,16 +1,20 @@
 // Package picture makes pictures anew: it decodes what somebody has sent and encodes what was seen in it, so that no byte of theirs
-// stays but the colours. It judges a picture by its head before it decodes it: a few bytes can otherwise fill the memory.
+// stays but the colours. It judges a picture by its head before it decodes it, and decodes one at a time: a few bytes can otherwise fill
+// the memory.
 package picture
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"image"
+	"image/color"
 	_ "image/gif" // the formats that Redraw decodes
 	"image/jpeg"
 	"image/png"
 
 	_ "golang.org/x/image/webp"
+	"golang.org/x/sync/semaphore"
 )
 
 const (
@@ -25,31 +29,43 @@ const (
 	quality  = 85
 )
 
+// turn is whose picture is decoded: one takes up to 100 MiB as it is, and a process has room for that once.
+var turn = semaphore.NewWeighted(1)
+
 // Redrawer makes pictures anew. It is for one call: not for several goroutines at once.
 type Redrawer struct {
-	// Pixels is how many may still be decoded.
+	// Pixels is how many may still be decoded. Those of colours of 16 bits a channel count twice, as they take twice the memory.
 	Pixels int
 }
 
 // Redraw decodes a picture that says to be of a format (png, jpeg, gif or webp) and encodes it: what has no transparency and was
 // photographed as JPEG, all else as PNG. What a file says of itself, such as its place, author and orientation, does not stay. The error
-// is a reason that completes "a picture …".
-func (r *Redrawer) Redraw(format string, data []byte) (as string, again []byte, err error) {
+// is a reason that completes "a picture …", or that of ctx: pictures of the process wait for each other, and one is not begun whose call is
+// over.
+func (r *Redrawer) Redraw(ctx context.Context, format string, data []byte) (as string, again []byte, err error) {
 	if len(data) > MaxBytes {
 		return "", nil, fmt.Errorf("of more than %d bytes", MaxBytes)
 	}
 	head, found, err := image.DecodeConfig(bytes.NewReader(data))
+	counted, twice := head.Width*head.Height, ""
+	if head.ColorModel == color.RGBA64Model || head.ColorModel == color.NRGBA64Model {
+		counted, twice = 2*counted, " of 16 bits a channel, which count twice"
+	}
 	switch {
 	case err != nil || found != format:
 		return "", nil, fmt.Errorf("that is no %s", format)
 	case head.Width > MaxSide || head.Height > MaxSide:
 		return "", nil, fmt.Errorf("of %d × %d pixels, more than %d", head.Width, head.Height, MaxSide)
-	case head.Width*head.Height > r.Pixels:
-		return "", nil, fmt.Errorf("of %d × %d pixels, more than are left of the page's", head.Width, head.Height)
+	case counted > r.Pixels:
+		return "", nil, fmt.Errorf("of %d × %d pixels%s, more than are left of the page's", head.Width, head.Height, twice)
 	case found == "jpeg" && bytes.Count(data, startOfScan) > maxScans:
 		return "", nil, fmt.Errorf("of more than %d scans", maxScans)
 	}
-	r.Pixels -= head.Width * head.Height
+	if err := turn.Acquire(ctx, 1); err != nil {
+		return "", nil, err
+	}
+	defer turn.Release(1)
+	r.Pixels -= counted
 	m, _, err := image.Decode(bytes.NewReader(data))
 	if err != nil {
 		return "", nil, fmt.Errorf("whose %s cannot be decoded", format)

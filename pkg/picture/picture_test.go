@@ -2,14 +2,18 @@ package picture_test
 
 import (
 	"bytes"
+	"context"
+	"crypto/rand"
 	"encoding/base64"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"io"
 	"runtime"
 	"strings"
 	"testing"
@@ -99,7 +103,7 @@ func TestRedraw(t *testing.T) {
 		"as much as goes": {"png", file(t, "png", painted(picture.MaxSide, picture.MaxSide, false)), "png", image.Pt(2048, 2048)},
 	} {
 		r := picture.Redrawer{Pixels: plenty}
-		as, again, err := r.Redraw(c.format, c.data)
+		as, again, err := r.Redraw(t.Context(), c.format, c.data)
 		if err != nil || as != c.as || bytes.Contains(again, []byte("secret")) {
 			t.Errorf("%s: %s, %d bytes, %v", name, as, len(again), err)
 			continue
@@ -130,7 +134,9 @@ func TestWhatIsNotRedrawn(t *testing.T) {
 		"wide":       {"png", "of 2049 × 1 pixels", file(t, "png", painted(2049, 1, false))},
 		"a huge gif": {"gif", "of 65535 × 65535 pixels", huge},
 		"heavy":      {"png", "of more than 200000 bytes", file(t, "png", painted(300, 300, true))},
-		"too many":   {"png", "than are left of the page's", file(t, "png", painted(101, 100, false))},
+		"deep": {"png", "of 71 × 71 pixels of 16 bits a channel, which count twice, more than are left of the page's",
+			file(t, "png", image.NewNRGBA64(image.Rect(0, 0, 71, 71)))},
+		"too many": {"png", "than are left of the page's", file(t, "png", painted(101, 100, false))},
 		"many passes": {"jpeg", "of more than 40 scans", append(file(t, "jpeg", painted(4, 4, false)), bytes.Repeat([]byte{0xff, 0xda},
 			40)...)},
 		"broken pixel": {"webp", "is no webp", []byte("RIFF\x00\x00\x00\x00WEBPVP8 ")},
@@ -138,7 +144,7 @@ func TestWhatIsNotRedrawn(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		r := picture.Redrawer{Pixels: 10_000}
-		_, again, err := r.Redraw(c.format, c.data)
+		_, again, err := r.Redraw(t.Context(), c.format, c.data)
 		runtime.ReadMemStats(&after)
 		if err == nil || !strings.Contains(err.Error(), c.why) || again != nil {
 			t.Errorf("%s: %v, %d bytes", name, err, len(again))
@@ -146,6 +152,54 @@ func TestWhatIsNotRedrawn(t *testing.T) {
 		if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
 			t.Errorf("%s: takes %d bytes of memory", name, took)
 		}
+	}
+}
+
+// TestOnePictureAtATime: a process decodes one picture at a time, whatever calls it has; a call that ends while it waits for its turn, and
+// one that has ended, decode nothing.
+func TestOnePictureAtATime(t *testing.T) {
+	format := rand.Text() // a format stays registered, and the test may run again
+	begun, release := make(chan bool, 3), make(chan bool)
+	image.RegisterFormat(format, format, func(io.Reader) (image.Image, error) {
+		begun <- true
+		<-release
+		return painted(1, 1, false), nil
+	}, func(io.Reader) (image.Config, error) {
+		return image.Config{ColorModel: color.NRGBAModel, Width: 1, Height: 1}, nil
+	})
+	redraw := func(ctx context.Context, answer chan error) {
+		r := picture.Redrawer{Pixels: plenty}
+		_, _, err := r.Redraw(ctx, format, []byte(format))
+		answer <- err
+	}
+	first, waits, is := make(chan error, 1), make(chan error, 1), make(chan error, 1)
+	go redraw(t.Context(), first)
+	<-begun
+	over, end := context.WithCancel(t.Context())
+	go redraw(over, waits)
+	end()
+	go redraw(over, is)
+	for _, answer := range []chan error{waits, is} {
+		select {
+		case err := <-answer:
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("%v", err)
+			}
+		case <-begun:
+			t.Fatal("two are decoded at once")
+		}
+	}
+	close(release)
+	if err := <-first; err != nil {
+		t.Error(err)
+	}
+	go redraw(over, is)
+	if !errors.Is(<-is, context.Canceled) || len(begun) > 0 {
+		t.Error("a call that is over decodes")
+	}
+	go redraw(t.Context(), first)
+	if <-first != nil || len(begun) != 1 {
+		t.Error("the turn is not given back")
 	}
 }
 
@@ -163,7 +217,7 @@ func FuzzRedraw(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, format string, data []byte) {
 		r := picture.Redrawer{Pixels: 1 << 16}
-		as, again, err := r.Redraw(format, data)
+		as, again, err := r.Redraw(t.Context(), format, data)
 		if err != nil {
 			return
 		}

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -48,7 +49,7 @@ const (
 	maxGoals  = 100
 	// maxNumber bounds the numbers that are drawn, in both directions: beyond it they lose digits.
 	maxNumber = 1e15
-	// maxPixels bounds the pictures of a page together; pkg/picture bounds each.
+	// maxPixels bounds the pictures of a page together, and so how long they take to decode; pkg/picture bounds each.
 	maxPixels = 12 << 20
 )
 
@@ -119,23 +120,26 @@ type cleaner struct {
 	pictures picture.Redrawer
 }
 
-// sections judges what the schema does not, and returns what is stored.
-func (c *cleaner) sections(in []sectionIn) []Section {
+// sections judges what the schema does not, and returns what is stored. Where ctx ends, pictures are missing and nothing is
+// stored: AddPage takes the same ctx.
+func (c *cleaner) sections(ctx context.Context, in []sectionIn) []Section {
 	out := make([]Section, len(in))
 	for n, s := range in {
-		out[n] = c.section("/sections/"+strconv.Itoa(n), s)
+		out[n] = c.section(ctx, "/sections/"+strconv.Itoa(n), s)
 	}
 	return out
 }
 
 // section judges one section by its type; at is its JSON pointer.
-func (c *cleaner) section(at string, in sectionIn) Section {
+func (c *cleaner) section(ctx context.Context, at string, in sectionIn) Section {
 	c.members(at, in)
 	out := Section{Type: in.Type, Title: c.optional(at+"/title", in.Title, maxTitle), Caption: c.prose(at+"/caption", in.Caption)}
 	switch in.Type {
 	case Text:
 		if in.Body != nil {
-			body, removed := textPolicy.Redraw(*in.Body, c.pictures.Redraw)
+			body, removed := textPolicy.Redraw(*in.Body, func(format string, data []byte) (string, []byte, error) {
+				return c.pictures.Redraw(ctx, format, data)
+			})
 			c.removed = markup.Merge(c.removed, removed)
 			out.Body = &body
 		}

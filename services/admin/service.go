@@ -307,7 +307,7 @@ func (s *Service) UpsertDynamicPage(ctx context.Context, in upsertPageIn) (tool.
 	if !strings.ContainsFunc(p.Title, schema.Visible) {
 		c.Add("/title", "visible", "must have a character that can be seen")
 	}
-	p.Sections = c.sections(in.Sections)
+	p.Sections = c.sections(ctx, in.Sections)
 	if err := c.Err(); err != nil {
 		return tool.Result{}, err
 	}

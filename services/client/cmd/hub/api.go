@@ -134,9 +134,10 @@ func (o *apiCall) run(ctx context.Context, method, path string) (err error) {
 		a, err = c.Do(ctx, r)
 		return err
 	})
+	if err != nil && o.credential != "" {
+		err = explain(err)
+	}
 	switch {
-	case err != nil && o.credential != "":
-		return explain(err)
 	case err != nil:
 		return &exchangeError{error: err, keyFrom: from, idempotencyKey: r.IdempotencyKey}
 	case o.filter != nil:

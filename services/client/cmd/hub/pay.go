@@ -139,8 +139,7 @@ func routes() []route {
 // It is po_ and a ULID, in Crockford's alphabet.
 var orderCode = regexp.MustCompile(`^po_[0-9A-HJKMNP-TV-Z]{26}$`)
 
-// command makes the cobra command of a route: its flags, and a run that sends the request. A POST has an Idempotency-Key, a new one
-// unless --idempotency-key names one.
+// command makes the cobra command of a route: its flags, and a run that sends the request.
 func (p *payer) command(r route) *cobra.Command {
 	cmd := &cobra.Command{Use: r.use, Short: r.short, Example: r.example, Args: cobra.NoArgs}
 	if r.ofOrder {
@@ -177,10 +176,6 @@ func (p *payer) command(r route) *cobra.Command {
 		body, err := json.Marshal(r.body(flags))
 		if err != nil {
 			return err
-		}
-		// It is not printed: a repetition of hub pay create with the same clientOrderId answers the same order.
-		if p.key == "" {
-			p.key = ulid.Make().String()
 		}
 		return p.do(cmd.Context(), r.method, path, body)
 	}
@@ -262,7 +257,8 @@ func (p *payer) printToken() *cobra.Command {
 
 // do calls a route and prints its answer, or the member of --print.
 // It is the gateway's whole envelope, as hub call prints it.
-// p.key goes with it where there is one: --idempotency-key, or the one that command has made.
+// A POST has an Idempotency-Key: --idempotency-key, or a new one, which is printed before it can be needed. Any error of the exchange is an
+// exchangeError, by which report knows the hint to give.
 func (p *payer) do(ctx context.Context, method, path string, body []byte) error {
 	if _, err := filterOf(p.jq); err != nil {
 		return err // before anything is sent
@@ -275,13 +271,17 @@ func (p *payer) do(ctx context.Context, method, path string, body []byte) error 
 	if err != nil {
 		return err
 	}
+	if method == http.MethodPost && p.key == "" {
+		p.key = ulid.Make().String()
+		p.note("Idempotency-Key: %s", p.key)
+	}
 	var a *client.Answer
 	err = p.waiting(ctx, path, func(ctx context.Context) error {
 		a, err = c.Do(ctx, client.Request{Method: method, Path: path, Body: body, Credential: token, IdempotencyKey: p.key})
 		return err
 	})
 	if err != nil {
-		return explain(err)
+		return &exchangeError{error: explain(err), idempotencyKey: p.key}
 	}
 	return p.print(ctx, a.Body)
 }

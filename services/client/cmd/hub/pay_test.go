@@ -140,6 +140,30 @@ func TestPayRequests(t *testing.T) {
 	}
 }
 
+// TestPayWritesCanBeTriedAgain: a write of hub pay, or of hub api below /v1/, that has no answer prints the Idempotency-Key that went with
+// it, and how the same command does it once; a key that was given is in that hint alone.
+func TestPayWritesCanBeTriedAgain(t *testing.T) {
+	keys := make(chan string, 1)
+	silent := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		keys <- r.Header.Get("Idempotency-Key")
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(silent.Close)
+	_, environ, _ := paying(t)
+	environ["HUB_URL"] = silent.URL
+	for _, args := range []string{"pay create --amount 11000", "pay refund " + code + " --amount 4000", "pay cancel " + code,
+		"pay refund " + code + " --idempotency-key mine", "api POST /v1/pay/orders"} {
+		s := shellOf(t, environ)
+		s.run(strings.Fields(args)...)
+		key := <-keys
+		if s.code != exitUnavailable || strings.HasPrefix(s.err, "Idempotency-Key: "+key+"\n") == (key == "mine") ||
+			!strings.HasSuffix(s.err, "hint: whether the write happened is not known; the same command with --idempotency-key "+key+
+				" does it once\n") {
+			t.Errorf("%s, sent %q: %d, %s", args, key, s.code, s.err)
+		}
+	}
+}
+
 // TestPayErrorsNameWhatToFix: an error is one line.
 func TestPayErrorsNameWhatToFix(t *testing.T) {
 	refused := func(code, details string) string {
@@ -178,6 +202,9 @@ func TestPayErrorsNameWhatToFix(t *testing.T) {
 				environ[c.environ[0]] = c.environ[1]
 			}
 			_, err := hub(strings.Fields(c.args)...)
+			if err != nil {
+				err = errors.New(strings.TrimPrefix(err.Error(), "Idempotency-Key: "+e.key+"\n"))
+			}
 			if err == nil || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), serviceSecret) {
 				t.Fatalf("%v", err)
 			}

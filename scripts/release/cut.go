@@ -52,7 +52,7 @@ func cut(ctx context.Context, service, version string, out, progress io.Writer) 
 }
 
 // cut does the work of the command, with a builder and an edition that a test may choose. The tag is the last
-// step.
+// step, and of the edition's revision, whatever is committed meanwhile.
 func (r repository) cut(ctx context.Context, e edition, b builder, out, progress io.Writer) error {
 	fmt.Fprintf(out, "testing %s alone\n", e.service)
 	test := e.command(ctx, "test", "./...")
@@ -78,8 +78,12 @@ func (r repository) cut(ctx context.Context, e edition, b builder, out, progress
 			return err
 		}
 	}
+	// The work takes minutes, and was done with the files that are here.
+	if err := r.isClean(ctx); err != nil {
+		return err
+	}
 	tag := "services/" + e.service + "/" + e.version
-	if _, err := r.git(ctx, "tag", "--annotate", "--message", e.service+" "+e.version, tag); err != nil {
+	if _, err := r.git(ctx, "tag", "--annotate", "--message", e.service+" "+e.version, tag, e.revision); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "made %s and tagged %s; nothing is pushed: git push origin %s\n", made, tag, tag)
@@ -202,14 +206,14 @@ func (r repository) inManifests(service, version string) error {
 	return errors.Join(errs...)
 }
 
-// reproduces builds the commit elsewhere, with an empty cache, and compares.
+// reproduces builds the edition's commit elsewhere, with an empty cache, and compares.
 // An empty cache shows what only a warm one would hide: a path, a time, a file that is not in git.
 func (r repository) reproduces(ctx context.Context, e edition) error {
 	first, err := program.Digest(e.program())
 	if err != nil {
 		return err
 	}
-	second, err := r.rebuild(ctx, e, "HEAD")
+	second, err := r.rebuild(ctx, e, e.revision)
 	if err != nil {
 		return err
 	}
@@ -221,7 +225,7 @@ func (r repository) reproduces(ctx context.Context, e edition) error {
 
 // rebuild is the SHA-256 of the program that a commit's files make in a folder of their own; with an empty cache, unless the edition
 // brings an environment along.
-// The commit is any name that git knows: HEAD or a tag.
+// The commit is any name that git knows: a revision or a tag.
 func (r repository) rebuild(ctx context.Context, e edition, commit string) (string, error) {
 	dir, err := os.MkdirTemp("", "hub-release-")
 	if err != nil {

@@ -166,6 +166,38 @@ func TestARelease(t *testing.T) {
 	}
 }
 
+// TestAReleaseIsOfWhatWasTested: what is committed while the image builds is not in the tag, and what is changed and not committed keeps
+// the release from having one.
+func TestAReleaseIsOfWhatWasTested(t *testing.T) {
+	for name, c := range map[string]struct{ does, want string }{
+		"a commit": {"echo 'package main' > services/demo/cmd/demo/late.go && git add --all && git commit --quiet --message late", ""},
+		"a change": {"echo 'package main' > services/demo/cmd/demo/late.go", "late.go"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := fixture(t)
+			e := r.version(t, "v0.2.0")
+			e.environ = cached
+			b := builder{name: filepath.Join(t.TempDir(), "build")}
+			if err := os.WriteFile(b.name, []byte("#!/bin/sh\ncd "+r.root+" && "+c.does+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			err := r.cut(t.Context(), e, b, io.Discard, io.Discard)
+			if c.want != "" {
+				if tags := r.must(t, "tag"); err == nil || !strings.Contains(err.Error(), c.want) || tags != "" {
+					t.Errorf("%v, tags %q", err, tags)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at := r.must(t, "rev-parse", "services/demo/v0.2.0^{commit}"); at != e.revision || at == r.must(t, "rev-parse", "HEAD") {
+				t.Errorf("%s is tagged, and %s was tested", at, e.revision)
+			}
+		})
+	}
+}
+
 // TestAReleaseOfTheClient has a tag, a program that says so, and a bill, and neither manifests nor an image.
 func TestAReleaseOfTheClient(t *testing.T) {
 	r := fixture(t)

@@ -61,7 +61,10 @@ func scenes() map[string]scene {
 		return []string{gauge(`hub_jobs_lag_seconds{service="payments",queue="`+queue+`"}`, seconds, 10)}
 	}
 	delivered := func(outcome string) string { return `hub_review_deliveries_total{outcome="` + outcome + `"}` }
-	waiting := `hub_review_mails_waiting{service="review-control",for="delivery"}`
+	waitingAt := func(instance string) string {
+		return `hub_review_mails_waiting{service="review-control",for="delivery",instance="` + instance + `"}`
+	}
+	waiting := waitingAt("a")
 	memory := func(resident float64, limit string) []string {
 		return []string{
 			gauge(`process_resident_memory_bytes{job="hub",instance="a"}`, resident, 20),
@@ -297,6 +300,8 @@ func scenes() map[string]scene {
 				"they leave": {gauge(waiting, 12, 130), count(delivered("sent"), 1, 130)},
 				"none waits": {gauge(waiting, 0, 130), gauge(delivered("sent"), 100, 130)},
 				"new ones":   {waiting + " 0x100 5x30", gauge(delivered("sent"), 100, 130)},
+				"new ones after a rollout": {waiting + " 0x100 _x30", waitingAt("b") + " _x100 5x30",
+					gauge(delivered("sent"), 100, 130)},
 			},
 		},
 		"HubMailServerErrors": {

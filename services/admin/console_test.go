@@ -406,6 +406,9 @@ func TestVersions(t *testing.T) {
 	first := h.see("/p/reports/weekly/versions")
 	has(t, first, "Version 30</a>", "Version 6</a>", "!Version 5</a>", `href="/p/reports/weekly/versions?below=6"`)
 	has(t, h.see("/p/reports/weekly/versions?below=6"), "Version 5</a>", "Version 1</a>", "!Older versions</a>", "Newest versions")
+	for _, below := range []string{"x", "-1", "2147483648", "99999999999999999999"} { // what is no version is the begin
+		has(t, h.see("/p/reports/weekly/versions?below="+below), "Version 30</a>", "!Newest versions")
+	}
 }
 
 func TestMenusPage(t *testing.T) {

@@ -25,8 +25,8 @@ type versionsPage struct {
 func (c *Console) versions(w http.ResponseWriter, r *http.Request) error {
 	ctx, group, item := r.Context(), r.PathValue("group"), r.PathValue("item")
 	below, err := strconv.Atoi(r.URL.Query().Get("below"))
-	if err != nil || below < 0 {
-		below = 0
+	if err != nil || below < 0 || below > math.MaxInt32 {
+		below = 0 // no version has such a number: the list begins with the newest
 	}
 	place, err := c.service.Place(ctx, group, item, 0)
 	if err != nil {

@@ -170,6 +170,7 @@ func build(h *service.Host, s settings) error {
 	// A wrong pepper or keyset would refuse every key or every app, one call at a time. The proofs stop the rollout instead.
 	h.Prove("API keys", "HUB_KEY_PEPPER", pepperProof(svc))
 	h.Prove("secrets of apps", "HUB_SECRETS_KEYSET", keysetProof(connected))
+	h.Check("page for links", "HUB_PUBLIC_URL", linkPage(connected, s.PublicURL))
 	h.Tools(auth.Tools(connected)...)
 	h.Routes(auth.Routes(linked)...)
 	h.Operations(operations(svc, people, connected, tokens)...)

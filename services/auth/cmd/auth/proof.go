@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"errors"
+
 	"hub.internal/pkg/service"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/apps"
@@ -20,4 +23,18 @@ func keysetProof(s *apps.Service) service.Proof {
 	return service.Proof{Try: s.Unopenable, What: "secrets",
 		None: "it opens none of the newest %d secrets of apps; it is not the keyset that they were sealed with",
 		Some: "secrets of apps were sealed with a key that HUB_SECRETS_KEYSET does not have; tokens signed with them do not verify"}
+}
+
+// linkPage is the doctor's question whether users of apps can be told where to link their account, where there are apps.
+func linkPage(s *apps.Service, publicURL string) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if publicURL != "" {
+			return nil
+		}
+		active, _, err := s.List(ctx, apps.Filter{Status: apps.Active, Limit: 1})
+		if err == nil && len(active) > 0 {
+			err = errors.New("it is not set; calls of apps for users without a link are E_INTERNAL, for want of the page to send them to")
+		}
+		return err
+	}
 }

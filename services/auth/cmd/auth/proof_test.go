@@ -70,3 +70,20 @@ func TestServeStopsWithASecretThatIsNotTheStores(t *testing.T) {
 	empty := newTerminal(t)
 	starts(t, empty, "", "HUB_KEY_PEPPER="+otherPepper, "HUB_SECRETS_KEYSET="+other)
 }
+
+// TestTheDoctorMissesThePageForLinks: where there is an app and no HUB_PUBLIC_URL, a line names the setting and what does not work.
+func TestTheDoctorMissesThePageForLinks(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t)
+	asks := func(code int, line string, environ ...string) {
+		t.Helper()
+		d := hubtest.Launch(t, slices.Concat(x.environ, callertest.Environ("auth", "auth", caller.Gateway), environ), "doctor")
+		if got := d.Wait(t); got != code || !strings.Contains(d.Out.String(), line) {
+			t.Errorf("exit %d: %s", got, d.Out)
+		}
+	}
+	asks(0, "ok     page for links\n")
+	x.ok(t, "app", "put", "shop", "--name", "The shop", "--redirect-url", "https://shop.example/back", "--scopes", "pay:read")
+	asks(1, "wrong  page for links: HUB_PUBLIC_URL: it is not set; calls of apps for users without a link are E_INTERNAL")
+	asks(0, "ok     page for links\n", "HUB_PUBLIC_URL=https://hub.example.com")
+}

@@ -80,7 +80,7 @@ type Outbox interface {
 	// RecordAttempt keeps an attempt and what it makes of the message. With Gone the order's other messages stop, too.
 	RecordAttempt(ctx context.Context, n Notification, a Attempt) error
 	// Redeliver lets a message be sent again, the same bytes under the same id. E_NOT_FOUND unless it is the order's,
-	// E_CONFLICT for one that has nowhere to go, and with NOTICE_PENDING for one that is on its way.
+	// E_CONFLICT for one that has nowhere to go.
 	Redeliver(ctx context.Context, order, id string, by Actor) error
 }
 
@@ -215,8 +215,8 @@ func (t *bulkhead) acquire(app string) (done func(), wait time.Duration) {
 	}, 0
 }
 
-// Redeliver lets a message of the caller's order be sent again: the same bytes under the same id, ten times at most. It returns
-// E_NOT_FOUND, and E_CONFLICT for an order without a URL, and with NOTICE_PENDING for a message that is on its way.
+// Redeliver lets a message of the caller's order be sent again: the same bytes under the same id, at once and by the schedule from its
+// beginning. It returns E_NOT_FOUND, and E_CONFLICT for an order without a URL.
 func (s *Service) Redeliver(ctx context.Context, code, id string) error {
 	if _, err := s.ownOrder(ctx, code); err != nil {
 		return err

@@ -270,10 +270,9 @@ func redeliverRoute(s *payments.Service) tool.APIRoute {
 	return tool.NewRoute(tool.RouteDeclaration{Method: http.MethodPost, Path: "/v1/pay/orders/{code}/notifications/{id}/redeliver",
 		Success: []int{http.StatusAccepted}, Idempotency: tool.KeyIgnored, Credential: tool.AppCredential, Declaration: tool.Declaration{
 			Name: "pay.notifications.redeliver", Category: category, Scope: scopeWrite, MaxBody: maxBody,
-			Description: "Sends a notification again that is not on its way: the same bytes under the same id.",
+			Description: "Sends a notification again, at once: the same bytes under the same id.",
 			Input:       schema.Object(codeMember(), schema.Required("id", schema.String("The id of the notification.", schema.Length(1, 64)))),
-			Errors: []tool.ErrorDoc{invalid, notFound, {Code: fault.Conflict, DetailCodes: []string{order.CodeNoticePending},
-				Reason: "details.code: NOTICE_PENDING (it is on its way already); none when the order has no payment_notify_url."}, unavailable}}},
+			Errors:      []tool.ErrorDoc{invalid, notFound, {Code: fault.Conflict, Reason: "The order has no payment_notify_url."}, unavailable}}},
 		func(ctx context.Context, in redeliverIn) (Redelivered, error) {
 			return Redelivered{in.ID, payments.NotificationPending}, s.Redeliver(ctx, in.Code, in.ID)
 		})

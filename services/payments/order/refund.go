@@ -66,7 +66,6 @@ const (
 	CodeDepositGone      = "DEPOSIT_GONE"
 	codeOpenDeposits     = "DEPOSITS_OPEN"
 	codeNoAttention      = "NO_CASE"
-	CodeNoticePending    = "NOTICE_PENDING"
 )
 
 // Conflict is E_CONFLICT with details.code, by which a program tells one conflict from another, and more details.

@@ -13,7 +13,6 @@ import (
 	"hub.internal/pkg/postgres"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/credentials"
-	"hub.internal/services/payments/order"
 )
 
 // notificationColumns are those of notificationMembers. The URL is the order's: a message has none of its own.
@@ -65,27 +64,35 @@ func (s *Store) RecordAttempt(ctx context.Context, n payments.Notification, a pa
 	return s.atomically(ctx, func(tx *postgres.Tx) error { return tx.SendBatch(ctx, batch).Close() })
 }
 
-// Redeliver lets a message be sent again that is not on its way: one that is has its job.
-func (s *Store) Redeliver(ctx context.Context, code, id string, by payments.Actor) error {
+// redeliverWithin is how soon the job of a message that is asked for again has to be due, so that it needs no other one.
+const redeliverWithin = 10 * time.Second
+
+// Redeliver lets a message be sent again, by the schedule from its beginning. A job that is due soon, or runs, is enough for all who
+// ask meanwhile: each of their own would be one more chain of attempts. One that is due later finds the message sent, and ends.
+func (s *Store) Redeliver(ctx context.Context, order, id string, by payments.Actor) error {
 	return s.atomically(ctx, func(tx *postgres.Tx) error {
 		n, err := postgres.One(ctx, tx, scanNotification, `SELECT `+notificationColumns+`
-			FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE n.id = $1 AND o.code = $2 FOR UPDATE OF n`, id, code)
+			FROM payments.notices n JOIN payments.orders o ON o.id = n.order_id WHERE n.id = $1 AND o.code = $2 FOR UPDATE OF n`, id, order)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			return noSuchNotification(id)
 		case err != nil:
 			return err
 		case n.URL == "":
-			return fault.New(fault.Conflict, "The order %s has no payment_notify_url, so there is nowhere to send it.", code)
-		case n.State == payments.NotificationPending:
-			return order.Conflict(order.CodeNoticePending, "The notification is on its way already.", nil)
+			return fault.New(fault.Conflict, "The order %s has no payment_notify_url, so there is nowhere to send it.", order)
 		}
 		if _, err := tx.Exec(ctx, `UPDATE payments.notices SET state = 'PENDING', failed = 0, next_at = NULL WHERE id = $1`, id); err != nil {
 			return err
 		}
 		entry := audit.Entry{At: by.Now, Caller: caller.From(ctx), Tool: "pay.notifications.redeliver", Outcome: audit.OK, Count: 1,
-			Detail: map[string]any{"order": code, "notification": id}}
+			Detail: map[string]any{"order": order, "notification": id}}
 		if err := audit.Append(ctx, tx, entry); err != nil {
+			return err
+		}
+		var waits bool
+		if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM payments.river_job WHERE kind = 'notify' AND args @> jsonb_build_object('id', $1::text)
+				AND (state = 'running' OR state IN ('available', 'scheduled', 'retryable') AND scheduled_at <= now() + $2::interval))`,
+			id, redeliverWithin).Scan(&waits); err != nil || waits {
 			return err
 		}
 		return s.jobs.Add(ctx, tx, Notify{id})

@@ -30,8 +30,10 @@ const longSubject = 150
 // addSubject adds a target with a long subject.
 func (l *textCheck) addSubject(index int, subject template.Template, v template.Values) {
 	length := 0
-	for piece := range subject.Pieces(v) {
-		length += utf8.RuneCountInString(piece.Text)
+	for piece, err := range subject.Pieces(v) {
+		if err == nil {
+			length += utf8.RuneCountInString(piece.Text)
+		}
 	}
 	if length > longSubject {
 		l.subjects.Says = fmt.Sprintf("get a subject of more than %d characters, of which mail programs show the beginning", longSubject)

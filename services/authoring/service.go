@@ -86,7 +86,8 @@ type Source interface {
 	Check(ctx context.Context, targets []Recipient) (map[int]Objection, error)
 	// Unknown returns those of a segment's ids that are none.
 	Unknown(ctx context.Context, kind Kind, ids []int64) (UnknownIDs, error)
-	// Rows are those of the ids, at most 10,000, that exist, each a JSON object as a search tool answers it.
+	// Rows are those of the ids that exist, each a JSON object as a search tool answers it. E_DB when they cannot be read, E_RATE_LIMIT
+	// without memory for them, and E_VALIDATION for more than 32 MiB.
 	Rows(ctx context.Context, kind Kind, ids []int64) (map[int64][]byte, error)
 }
 

@@ -5,8 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"time"
 
+	"hub.internal/pkg/fault"
+	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/schema"
 	"hub.internal/services/authoring"
 )
 
@@ -62,7 +66,7 @@ type (
 
 var (
 	// rows asks for the rows of 10,000 ids at most.
-	rows = remote.Operation[idsRequest, rowsResponse]{Path: "/internal/rows", Most: 32 << 20, Repeatable: true}
+	rows = remote.Operation[idsRequest, rowsResponse]{Path: "/internal/rows", Most: mostBytes, Repeatable: true}
 	// check asks about all targets of a draft at once.
 	check = remote.Operation[checkRequest, checkResponse]{Path: "/internal/recipients/check", Repeatable: true}
 	// checkIDs asks about all targets of a segment at once.
@@ -109,12 +113,44 @@ func (s Source) Unknown(ctx context.Context, kind authoring.Kind, ids []int64) (
 	return unknown, nil
 }
 
-// Rows implements authoring.Source in one call.
+const (
+	// mostRows is how many rows one question is for, mostBytes what those of a call have at most, which is what a body may have.
+	mostRows, mostBytes = 10_000, 32 << 20
+	// rowBytes is what a row takes, about.
+	rowBytes = 512
+	// freeBytes count for nothing, as of a body.
+	freeBytes = 64 << 10
+)
+
+// Rows implements authoring.Source, 10,000 ids a call. Rows are memory that a snapshot of "{}" asks for, so they count as bodies do.
 func (s Source) Rows(ctx context.Context, kind authoring.Kind, ids []int64) (map[int64][]byte, error) {
-	answer, err := rows.Call(ctx, s.client, idsRequest{kind, ids})
-	all := make(map[int64][]byte, len(answer.Rows))
-	for _, r := range answer.Rows {
-		all[r.ID] = r.Row
+	// All at once: calls that wait for their next part, with the others in hand, would wait for each other.
+	held, size := max(len(ids)*rowBytes, freeBytes), 0
+	if err := hop.Hold(ctx, int64(held-freeBytes)); err != nil {
+		return nil, err
 	}
-	return all, err
+	all := make(map[int64][]byte, len(ids))
+	for part := range slices.Chunk(ids, mostRows) {
+		answer, err := rows.Call(ctx, s.client, idsRequest{kind, part})
+		if err != nil {
+			return nil, fault.New(fault.DB, "The rows of the %d targets with an empty snapshot could not be read from the source, and nothing is "+
+				"stored. Try again in a moment with the same Idempotency-Key, or send the row that a search tool answered as each snapshot.",
+				len(ids)).After(time.Second).Because(err)
+		}
+		for _, r := range answer.Rows {
+			all[r.ID] = r.Row
+			size += len(r.Row)
+		}
+		if size > mostBytes {
+			return nil, schema.Invalid("/targets", "maxBytes", "have rows of more than the %d bytes that are allowed, where their snapshots "+
+				"are empty; make several segments of them", mostBytes)
+		}
+		if size > held {
+			if err := hop.Hold(ctx, int64(size-held)); err != nil {
+				return nil, err
+			}
+			held = size
+		}
+	}
+	return all, nil
 }

@@ -53,7 +53,7 @@ func (u *upload) fault() error {
 	}
 	ended := u.ended.Load()
 	switch {
-	case ended != nil && *ended != io.EOF:
+	case ended != nil && !errors.Is(*ended, io.EOF):
 		return hop.Unread(*ended)
 	case ended == nil && errors.Is(u.ctx.Err(), context.DeadlineExceeded):
 		return fault.New(fault.Validation, "The form did not arrive in the time that there is for it. Send it again.").Because(u.ctx.Err())

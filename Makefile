@@ -20,11 +20,11 @@ UNRACED   := deploy/observe k8s pkg/config pkg/csvguard pkg/fault pkg/hubtest pk
 	services/review-control/triage
 # The same of single tests, with as many lives, bytes or pages that the race detector would take five to ten times their time: other
 # tests of these packages do the same at once. A test of pkg/hubtest finds each of them in one of the packages, and nowhere else.
-UNRACED_IN    := pkg/admission services/auth services/authoring services/query services/review-control
+UNRACED_IN    := pkg/admission services/auth services/authoring services/authoring/cmd/authoring services/query services/review-control
 UNRACED_TESTS := TestAFlood|TestOracle|TestPlainSQL|TestTransitions|TestWarningsOfDrafts|TestBoundsOfASegment|TestLargePagesEndEarly|$\
 	TestLargestSegment|TestLife|TestWhatIsShownIsWhatLeaves|TestALargeDraftIsASmallPage|TestApproveShownOnAPage|TestLiesOfAnyOrder|$\
 	TestVariantOnAPage|TestBadTickets|TestListsGoOn|TestRedirects|TestLinksLive|TestAppsPages|TestOldHash|TestSignInVerified|$\
-	TestRolesMatrix|TestAccountPage|TestAPageKeepsOneMail
+	TestRolesMatrix|TestAccountPage|TestAPageKeepsOneMail|TestMemoryIsBounded|TestMemoryOfRowsIsBounded
 UNRACE     = CGO_ENABLED=0 go test $(filter-out -race,$(TESTFLAGS)) $(ALONE)
 RACED      = $$(go list $(MODULES:%=./%/...) | grep -vE '^hub\.internal/($(shell echo services/e2e $(UNRACED) | tr ' ' '|'))(/|$$)')
 # A test runs as in a release, which knows no workspace. It is compiled in the workspace, all modules at once: a test of

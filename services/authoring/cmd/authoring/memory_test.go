@@ -41,9 +41,6 @@ func memory(t *testing.T, p *hubtest.Program, line string) int64 {
 // TestMemoryIsBounded sends the largest bodies to a process and reads the most that it
 // had resident: at most four times the body beyond what it had before.
 func TestMemoryIsBounded(t *testing.T) {
-	if testing.Short() || raceEnabled {
-		t.Skip("the race detector's own memory is no subject of this test")
-	}
 	db := migrated(t)
 	check := hop.Declaration{Path: "/internal/recipients/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
 	query := contract.Serve(t, "query", contract.Fake(t, "query", check, func(context.Context, any) (map[string][]int, error) {
@@ -117,9 +114,6 @@ func TestMemoryIsBounded(t *testing.T) {
 // TestMemoryOfRowsIsBounded: many who send empty snapshots at once, which are 20 times as much as rows, stay within the memory that there
 // is. Who finds none is told so.
 func TestMemoryOfRowsIsBounded(t *testing.T) {
-	if testing.Short() || raceEnabled {
-		t.Skip("the race detector's own memory is no subject of this test")
-	}
 	type asked struct {
 		Kind string  `json:"kind"`
 		IDs  []int64 `json:"ids"`

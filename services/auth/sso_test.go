@@ -301,8 +301,11 @@ func TestSingleSignOnWithRoles(t *testing.T) {
 	); got != "user.add oidc,user.add oidc,user.roles oidc" {
 		t.Errorf("audit %s", got)
 	}
-	if got := roles("none+" + ada); got != "401" || h.query(t, `SELECT roles::text FROM auth.users WHERE email = '`+ada+`'`) != "{}" {
-		t.Errorf("without a group: %s", got)
+	for _, c := range []struct{ login, left string }{{"silent+" + ada, "{reviewer}"}, {"none+" + ada, "{}"}} {
+		got, left := roles(c.login), h.query(t, `SELECT roles::text FROM auth.users WHERE email = '`+ada+`'`)
+		if got != "401" || left != c.left {
+			t.Errorf("%s: %s, and the roles %s are left", c.login, got, left)
+		}
 	}
 }
 

@@ -214,7 +214,7 @@ func (p *Provider) userInfo(ctx context.Context, d *discovered, token *oauth2.To
 }
 
 // identity is who the claims speak of, with the roles of Hub that the provider's roles map to; E_AUTH_INVALID for an address that
-// is not verified.
+// is not verified, and without the claim that tells the roles.
 func (p *Provider) identity(claims map[string]any) (auth.Identity, error) {
 	email, _ := claims["email"].(string)
 	verified := claims["email_verified"] == true || claims["email_verified"] == "true"
@@ -225,6 +225,10 @@ func (p *Provider) identity(claims map[string]any) (auth.Identity, error) {
 	who.Name, _ = claims["name"].(string)
 	if p.c.RolesClaim == "" {
 		return who, nil
+	}
+	// A claim that is left out says nothing: providers do so with too many groups as well as with none.
+	if claims[p.c.RolesClaim] == nil {
+		return auth.Identity{}, fault.New(fault.AuthInvalid, "The log-in provider does not say which groups you are in. Ask an administrator.")
 	}
 	who.Roles = []string{}
 	for _, value := range values(claims[p.c.RolesClaim]) {

@@ -13,7 +13,7 @@ const provider = new Provider(`http://127.0.0.1:${port}`, {
     accountId: id,
     claims: () => ({
       sub: id, email: id.replace(/^[^+]*\+/, ''), email_verified: !id.startsWith('unverified+'), name: `Name of ${id}`,
-      groups: id.startsWith('boss+') ? ['hub-admins', 'others'] : id.startsWith('none+') ? ['others'] : ['hub-reviewers'],
+      groups: id.startsWith('silent+') ? undefined : id.startsWith('boss+') ? ['hub-admins', 'others'] : id.startsWith('none+') ? ['others'] : ['hub-reviewers'],
     }),
   }),
 });

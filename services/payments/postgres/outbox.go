@@ -90,7 +90,8 @@ func (s *Store) Redeliver(ctx context.Context, order, id string, by payments.Act
 			return err
 		}
 		var waits bool
-		if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM payments.river_job WHERE kind = 'notify' AND args @> jsonb_build_object('id', $1::text)
+		if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM payments.river_job
+			WHERE kind = 'notify' AND args @> jsonb_build_object('id', $1::text)
 				AND (state = 'running' OR state IN ('available', 'scheduled', 'retryable') AND scheduled_at <= now() + $2::interval))`,
 			id, redeliverWithin).Scan(&waits); err != nil || waits {
 			return err

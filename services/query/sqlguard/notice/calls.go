@@ -3,6 +3,7 @@ package notice
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"hub.internal/services/query/sqlguard/lexer"
@@ -158,16 +159,18 @@ func weekOfYear(t lexer.Tokens, i int) string {
 
 // weekOfTwoYears finds the ISO 8601 week beside a year of the calendar: 2025-01-01 and 2025-12-30 are both in a week 1.
 // It is told of GROUP BY YEAR(start_at), WEEK(start_at, 3), and not of YEAR(start_at), WEEK(start_at, 1), which calls the first days
-// of a year week 0.
+// of a year week 0, nor of the year of another date.
 func weekOfTwoYears(t lexer.Tokens, i int) string {
 	if !lexer.IsOneOf(t.Key(i), "WEEK|WEEKOFYEAR") || t.Key(i+1) != "(" {
 		return ""
 	}
-	if list := t.Arguments(i + 1); t.Key(i) == "WEEK" && (len(list) != 2 || t.Integer(list[1]) != 3) {
+	list := t.Arguments(i + 1)
+	if t.Key(i) == "WEEK" && (len(list) != 2 || t.Integer(list[1]) != 3) {
 		return ""
 	}
 	for j := range t {
-		if t.Key(j) == "YEAR" && t.Key(j+1) == "(" && t.Key(j-1) != "." {
+		if t.Key(j) == "YEAR" && t.Key(j+1) == "(" && slices.EqualFunc(t[list[0].From:list[0].To], t[j+2:t[j+1].Mate],
+			func(a, b lexer.Token) bool { return a.Text == b.Text }) {
 			return "the first and the last days of a YEAR(date) may both be in a week 1: write YEARWEEK(date, 3) in place of YEAR and " + t.Key(i)
 		}
 	}

@@ -182,8 +182,12 @@ func emptyGroups(t lexer.Tokens, i int) string {
 	}
 	named := map[string]bool{}
 	for _, item := range selected(t, i) {
-		if end := countOfRows(t, item.From); end > 0 && end < item.To && t.Name(item.To-1) != "" {
-			named[t.Name(item.To-1)] = true
+		end := countOfRows(t, item.From)
+		if t.Key(end) == "AS" {
+			end++
+		}
+		if end > 0 && end == item.To-1 && t.Name(end) != "" {
+			named[t.Name(end)] = true
 		}
 	}
 	for j := from; j < to; j++ {

@@ -32,6 +32,8 @@ type Config struct {
 	MaxConns int32
 	// StatementTimeout is the server's own limit for one statement; 0 means 10 s.
 	StatementTimeout time.Duration
+	// ReadOnly is for a role that may only read: a server that takes no writes is good for it.
+	ReadOnly bool
 }
 
 // idleInTransaction is how long a session may sit in a transaction and do nothing.
@@ -64,6 +66,11 @@ func Open(c Config) (*pgxpool.Pool, error) {
 	mode, err := takePooler(pc.ConnConfig)
 	if err != nil {
 		return nil, err
+	}
+	// A name or proxy may lead to the server of before for a while after a failover, which reads on as a standby. Unless the URL has
+	// target_session_attrs, a connection to it is refused: it would live for an hour, with each write an error.
+	if pc.ConnConfig.ValidateConnect == nil && !c.ReadOnly {
+		pc.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	proven := sessionOf(pc, mode, timeout)
 	pc.ConnConfig.Tracer = newTracer()
@@ -105,7 +112,7 @@ type Querier interface {
 }
 
 // Fault turns an error of the driver into a fault: E_DB for a store that cannot be
-// reached, is starting, is full, goes away in the middle, or chose this transaction as a
+// reached, is starting, is full, takes no writes (a standby), goes away in the middle, or chose this transaction as a
 // deadlock's victim; any other error is returned as it is and ends as E_INTERNAL. Faults
 // pass through.
 func Fault(err error) error {
@@ -115,7 +122,7 @@ func Fault(err error) error {
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		for _, passing := range []string{"08", "53", "57", "25P03", "40001", "40P01", "55P03"} { // a class or a code
+		for _, passing := range []string{"08", "53", "57", "25006", "25P03", "40001", "40P01", "55P03"} { // a class or a code
 			if strings.HasPrefix(pg.Code, passing) {
 				return unavailable(err)
 			}

@@ -314,6 +314,53 @@ func TestKilledServerIsE_DB(t *testing.T) {
 	hubtest.Eventually(t, "the pool recovers", func() bool { return pool.Ping(t.Context()) == nil })
 }
 
+// TestAServerThatTakesNoWritesIsNotUsed: after a failover the name may lead to the server of before, a standby. Calls are E_DB and the
+// store is not ready meanwhile, and all is well as soon as a server takes writes; whose role may only read is served all the time.
+func TestAServerThatTakesNoWritesIsNotUsed(t *testing.T) {
+	server := hubtest.NewPostgres(t)
+	operator := open(t, postgres.Config{URL: server.SuperuserURL("postgres")})
+	takesWrites := func(setting string) {
+		t.Helper()
+		if _, err := operator.Exec(t.Context(), `ALTER DATABASE postgres `+setting); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := operator.Exec(t.Context(), `CREATE TABLE written (n int)`); err != nil {
+		t.Fatal(err)
+	}
+	takesWrites(`SET default_transaction_read_only = on`)
+	pool := open(t, postgres.Config{URL: server.SuperuserURL("postgres")})
+	ready := postgres.NewReadiness(pool, "auth", `SELECT FROM written LIMIT 0`)
+	_, err := pool.Exec(t.Context(), `INSERT INTO written VALUES (1)`)
+	if !fault.Is(postgres.Fault(err), fault.DB) || !fault.Is(ready.Ready(t.Context()), fault.DB) {
+		t.Errorf("without a server that takes writes: %v, %v", err, ready.Ready(t.Context()))
+	}
+	var n int
+	reader := open(t, postgres.Config{URL: server.SuperuserURL("postgres"), ReadOnly: true})
+	if err := reader.QueryRow(t.Context(), `SELECT count(*) FROM written`).Scan(&n); err != nil {
+		t.Errorf("whose role may only read: %v", err)
+	}
+	_, err = reader.Exec(t.Context(), `INSERT INTO written VALUES (1)`) // as behind a pooler that changes servers under a connection
+	if !fault.Is(postgres.Fault(err), fault.DB) {
+		t.Error(err)
+	}
+	takesWrites(`RESET default_transaction_read_only`)
+	if _, err := pool.Exec(t.Context(), `INSERT INTO written VALUES (1)`); err != nil {
+		t.Errorf("with one: %v", err)
+	}
+}
+
+// TestWhoLeavesDoesNotMakeTheStoreUnready: the answer of a probe that has gone is not everybody's.
+func TestWhoLeavesDoesNotMakeTheStoreUnready(t *testing.T) {
+	pool := open(t, postgres.Config{URL: hubtest.NewPostgres(t).SuperuserURL("postgres")})
+	ready := postgres.NewReadiness(pool, "auth", `SELECT 1`)
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	if err := errors.Join(ready.Ready(gone), ready.Ready(t.Context())); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRows(t *testing.T) {
 	pool := hubtest.Pool(t, hubtest.WriteStore(t).SuperuserURL)
 	type row struct {

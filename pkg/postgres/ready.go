@@ -6,8 +6,12 @@ import (
 	"time"
 )
 
-// readyFor is how long an answer is used: probes and neighbours ask often.
-const readyFor = time.Second
+const (
+	// readyFor is how long an answer is used: probes and neighbours ask often.
+	readyFor = time.Second
+	// readyWithin bounds the wait for one.
+	readyWithin = 2 * time.Second
+)
 
 // Readiness tells whether a service's store can be reached and has its tables. A Store embeds it.
 type Readiness struct {
@@ -29,6 +33,9 @@ func (r *Readiness) Ready(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if time.Since(r.at) > readyFor {
+		// The answer is for all who ask in the next second: who asked first and has gone does not cut it off.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyWithin)
+		defer cancel()
 		_, err := r.pool.Exec(ctx, r.sql)
 		r.at, r.err = time.Now(), Explain(err, r.service)
 	}

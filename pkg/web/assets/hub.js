@@ -88,24 +88,28 @@
 
   // The field of the header; where there is none, or no room for it, the first one of the page.
   const seek = () => [...document.querySelectorAll("input[type=search]")].find(shown);
+  // A keyboard that is set to Korean gives letters of Hangul outside of fields, too: what is printed on the key counts.
+  const letterOf = (e) => (/^[\u3131-\u3163\uac00-\ud7a3]$/.test(e.key) && /^Key([A-Z])$/.exec(e.code)?.[1].toLowerCase()) || e.key;
   document.addEventListener("keydown", (e) => {
+    const key = letterOf(e);
+    if (key === "Escape" && leaving()) stopped();
     // Not a single key: it works in fields, and where those are switched off.
-    if (e.key.toLowerCase() === "k" && (e.ctrlKey || e.metaKey) && !e.shiftKey && !e.altKey && !help?.open && seek()) {
+    if (key.toLowerCase() === "k" && (e.ctrlKey || e.metaKey) && !e.shiftKey && !e.altKey && !help?.open && seek()) {
       e.preventDefault();
       seek().select();
       return;
     }
     if (e.defaultPrevented || e.ctrlKey || e.metaKey || e.altKey || e.isComposing) return;
     // Whoever leaves a field by Escape can use the keys again.
-    if (typing(e.target) && e.key === "Escape") return e.target.blur();
+    if (typing(e.target) && key === "Escape") return e.target.blur();
     if (typing(e.target) || help?.open) return;
-    if (switchedOff() && e.key !== "?") return;
-    if (e.key === "?") help?.showModal();
-    else if (e.key === "/") seek()?.select();
-    else if ((e.key === "j" || e.key === "k") && items().length) step(e.key === "j" ? 1 : -1);
+    if (switchedOff() && key !== "?") return;
+    if (key === "?") help?.showModal();
+    else if (key === "/") seek()?.select();
+    else if ((key === "j" || key === "k") && items().length) step(key === "j" ? 1 : -1);
     else {
       // Any other key presses the button that names it: the current item's, or one of no item.
-      const named = [...document.querySelectorAll(`[data-key~="${CSS.escape(e.key)}"]`)].filter(shown);
+      const named = [...document.querySelectorAll(`[data-key~="${CSS.escape(key)}"]`)].filter(shown);
       const item = current();
       const button = named.find((b) => item?.contains(b)) ?? named.find((b) => !b.closest("[data-item]"));
       if (!button || e.repeat) return;
@@ -170,7 +174,24 @@
   });
   const leave = () => {
     busy(document.body);
-    setTimeout(rest, 10_000, document.body); // a page does not hear that its reader has stopped the next one
+    // A page does not hear that its reader has stopped the next one. What only reads can be asked for again.
+    setTimeout(() => {
+      rest(document.body);
+      free(sent().filter((form) => form.method === "get"));
+    }, 10_000);
+  };
+  const sent = () => [...document.querySelectorAll("form[aria-busy]")];
+  const free = (forms) => forms.forEach((form) => {
+    rest(form);
+    form.querySelectorAll("button").forEach((b) => { b.disabled = false; });
+  });
+  // Escape stops the page that was to come. What was typed is still there.
+  const stopped = () => {
+    if (sent().some((form) => form.method === "post")) {
+      tell("notice warn", say("You have stopped this on its way, and it may be done. See whether it is before you send it again."));
+    }
+    rest(document.body);
+    free(sent());
   };
   document.addEventListener("htmx:finally:request", (e) => {
     const { ctx } = e.detail;
@@ -200,10 +221,7 @@
   // Coming back by the back button finds the page as it was left.
   addEventListener("pageshow", () => {
     rest(document.body);
-    document.querySelectorAll("form[aria-busy]").forEach((form) => {
-      rest(form);
-      form.querySelectorAll("button").forEach((b) => { b.disabled = false; });
-    });
+    free(sent());
   });
 
   // Whoever asked for a part of a page has to hear that none came. Parts that refresh

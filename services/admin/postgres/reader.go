@@ -31,7 +31,8 @@ const searchBudget = 120 * time.Millisecond
 // OpenReader returns a reader that logs in as url says (HUB_AUDIT_URL). It waits for no database; Close it.
 func OpenReader(url string, now func() time.Time) (*Reader, error) {
 	// Pages take a connection or two, the jobs one each.
-	pool, err := postgres.Open(postgres.Config{URL: url, MaxConns: postgres.AuditConnections, StatementTimeout: postgres.AuditTimeout})
+	pool, err := postgres.Open(postgres.Config{URL: url, MaxConns: postgres.AuditConnections, StatementTimeout: postgres.AuditTimeout,
+		ReadOnly: true})
 	if err != nil {
 		return nil, errors.New("HUB_AUDIT_URL is not a PostgreSQL URL")
 	}

@@ -219,13 +219,24 @@ func TestRedeliveriesAreOneChain(t *testing.T) {
 	if got := s.events(o.Code).Notifications[0]; got.State != payments.NotificationDead || len(got.Attempts) != 4 {
 		t.Errorf("%+v", got)
 	}
+	if _, err := s.super.Exec(t.Context(), `UPDATE payments.river_job SET state = 'running' WHERE kind = 'notify'`); err != nil {
+		t.Fatal(err)
+	}
 	asked()
-	if n := jobs(); n != 1 { // nobody has run the first
+	if n := jobs(); n != 2 { // one that runs may be at its end
 		t.Errorf("%d jobs", n)
 	}
+	before := len(s.app.all())
+	for _, err := range together(8, func(int) error { _, err := s.service.Notify(t.Context(), id); return err }) {
+		s.do(err)
+	}
+	if made := len(s.app.all()) - before; made != 1 {
+		t.Errorf("eight jobs at once make %d attempts", made)
+	}
+	asked()
 	s.app.answer(http.StatusOK)
 	attempt(true)
-	if got := s.events(o.Code).Notifications[0]; got.State != payments.NotificationDelivered || len(got.Attempts) != 5 {
+	if got := s.events(o.Code).Notifications[0]; got.State != payments.NotificationDelivered || len(got.Attempts) != 6 {
 		t.Errorf("%+v", got)
 	}
 }

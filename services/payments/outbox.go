@@ -77,6 +77,9 @@ func (a Attempt) StatusText() string {
 type Outbox interface {
 	// Notification returns a notification; E_NOT_FOUND without one.
 	Notification(ctx context.Context, id string) (Notification, error)
+	// TakeAttempt takes the next attempt of a message, as it was read, until a moment: nobody else makes it meanwhile. False when
+	// somebody has it already.
+	TakeAttempt(ctx context.Context, n Notification, until time.Time) (bool, error)
 	// RecordAttempt keeps an attempt and what it makes of the message. With Gone the order's other messages stop, too.
 	RecordAttempt(ctx context.Context, n Notification, a Attempt) error
 	// Redeliver lets a message be sent again, the same bytes under the same id. E_NOT_FOUND unless it is the order's,
@@ -109,16 +112,19 @@ type History struct {
 	Notifications []NotificationHistory
 }
 
+// attemptLease is how long an attempt may take until another may be made: its 15 s, and a little. Who died in it is waited for.
+const attemptLease = 20 * time.Second
+
 // Notify is the worker of the outbox. It makes one attempt to deliver a message. again is the wait after which to make the next; 0 for
-// one that is delivered or given up. A job that comes well before the next attempt is one of before, such as of a message that was
-// stopped and sent again: it ends, so that one job alone is left and the attempts are those of the schedule.
+// one that is delivered or given up. Of the jobs that a message may have, as when it was asked for again, one makes each attempt, which
+// takes it first: the others end, as does one that comes well before the next attempt.
 func (s *Service) Notify(ctx context.Context, id string) (again time.Duration, err error) {
 	n, err := s.c.Store.Notification(ctx, id)
 	if err != nil || n.State != NotificationPending {
 		return 0, err
 	}
 	if n.NextAt != nil && s.now().Before(*n.NextAt) {
-		if wait := n.NextAt.Sub(s.now()); wait < clockSkew {
+		if wait := n.NextAt.Sub(s.now()); wait <= attemptLease {
 			return wait, nil
 		}
 		return 0, nil
@@ -131,6 +137,9 @@ func (s *Service) Notify(ctx context.Context, id string) (again time.Duration, e
 	app, err := s.c.Apps.App(ctx, n.ServiceCode)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		return 0, err // without the app's secrets nothing was tried
+	}
+	if taken, err := s.c.Store.TakeAttempt(ctx, n, s.now().Add(attemptLease)); err != nil || !taken {
+		return 0, err
 	}
 	a := Attempt{At: s.now(), Error: "the app has no secret to sign with"}
 	if err := s.c.Notifier.Check(n.URL, app.Origins); err != nil { // they may have been fewer since the order was made

@@ -47,6 +47,14 @@ func noSuchNotification(id string) error {
 	return fault.New(fault.NotFound, "The order has no notification %q.", id)
 }
 
+// TakeAttempt takes the next attempt of a message, as it was read, until a moment; false when somebody else has it, or asked for it
+// again since.
+func (s *Store) TakeAttempt(ctx context.Context, n payments.Notification, until time.Time) (bool, error) {
+	tag, err := s.pool.Exec(ctx, `UPDATE payments.notices SET next_at = $4
+		WHERE id = $1 AND state = 'PENDING' AND failed = $2 AND next_at IS NOT DISTINCT FROM $3`, n.ID, n.Failed, n.NextAt, until)
+	return err == nil && tag.RowsAffected() > 0, explain(err)
+}
+
 // RecordAttempt keeps an attempt and what it makes of the message.
 func (s *Store) RecordAttempt(ctx context.Context, n payments.Notification, a payments.Attempt) error {
 	batch := &pgx.Batch{}
@@ -67,8 +75,8 @@ func (s *Store) RecordAttempt(ctx context.Context, n payments.Notification, a pa
 // redeliverWithin is how soon the job of a message that is asked for again has to be due, so that it needs no other one.
 const redeliverWithin = 10 * time.Second
 
-// Redeliver lets a message be sent again, by the schedule from its beginning. A job that is due soon, or runs, is enough for all who
-// ask meanwhile: each of their own would be one more chain of attempts. One that is due later finds the message sent, and ends.
+// Redeliver lets a message be sent again, by the schedule from its beginning. A job that is due soon is enough for all who ask
+// meanwhile. One that runs may be at its end, and one that is due later finds the message sent.
 func (s *Store) Redeliver(ctx context.Context, order, id string, by payments.Actor) error {
 	return s.atomically(ctx, func(tx *postgres.Tx) error {
 		n, err := postgres.One(ctx, tx, scanNotification, `SELECT `+notificationColumns+`
@@ -92,7 +100,7 @@ func (s *Store) Redeliver(ctx context.Context, order, id string, by payments.Act
 		var waits bool
 		if err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM payments.river_job
 			WHERE kind = 'notify' AND args @> jsonb_build_object('id', $1::text)
-				AND (state = 'running' OR state IN ('available', 'scheduled', 'retryable') AND scheduled_at <= now() + $2::interval))`,
+				AND state IN ('available', 'scheduled', 'retryable') AND scheduled_at <= now() + $2::interval)`,
 			id, redeliverWithin).Scan(&waits); err != nil || waits {
 			return err
 		}

@@ -263,7 +263,7 @@ func TestTwoBuildsAreOne(t *testing.T) {
 		},
 	)
 	r.commit(t)
-	first.environ = cached
+	first.environ, first.revision = cached, "HEAD"
 	if err := r.reproduces(t.Context(), first); err == nil {
 		t.Error("builds of other sources are called the same")
 	}

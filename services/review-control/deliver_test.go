@@ -388,16 +388,23 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPaceBesideAClockAhead: a replica whose clock is a day ahead holds the mails of the others up for a minute at most.
+// TestPaceBesideAClockAhead: a replica whose clock is a day ahead keeps the pace, by its own clock too, and holds the mails of the others
+// up for a minute and those that it has drawn.
 func TestPaceBesideAClockAhead(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(c *reviewcontrol.Config) { c.Now = nil })
-	ahead := h.another(func(c *reviewcontrol.Config) { c.Now = func() time.Time { return time.Now().Add(24 * time.Hour) } })
-	id := h.approved(2)
-	if at, due, err := ahead.Turn(t.Context(), id, 0); err != nil || !due || time.Until(at) > time.Minute {
-		t.Errorf("its own mail in %s: %t, %v", time.Until(at), due, err)
+	const mails, pace = 5, 10 * time.Second
+	h := newHouse(t, func(c *reviewcontrol.Config) { c.Now, c.PerMinute = nil, 6 })
+	clock := func() time.Time { return time.Now().Add(24 * time.Hour) }
+	ahead := h.another(func(c *reviewcontrol.Config) { c.Now, c.PerMinute = clock, 6 })
+	id := h.approved(mails + 1)
+	began := clock()
+	for _, i := range []int{0, 1, 2, 3, 4, 4} { // the place of the last one is kept with it
+		at, due, err := ahead.Turn(t.Context(), id, i)
+		if wait, want := at.Sub(began), time.Duration(i)*pace; err != nil || !due || (wait-want).Abs() > pace/2 {
+			t.Errorf("its mail %d in %s: %t, %v", i, wait, due, err)
+		}
 	}
-	if at, due, err := h.service.Turn(t.Context(), id, 1); err != nil || !due || time.Until(at) > time.Minute+time.Second {
+	if at, due, err := h.service.Turn(t.Context(), id, mails); err != nil || !due || time.Until(at) > time.Minute+(mails+1)*pace {
 		t.Errorf("the mail of another in %s: %t, %v", time.Until(at), due, err)
 	}
 }

@@ -49,17 +49,21 @@ func (s *Store) addDeliveries(ctx context.Context, tx pgx.Tx, id reviewcontrol.I
 // missed is how late a place in the line may be taken; then another is drawn.
 const missed = time.Minute
 
+// clockAhead is by how much the caller's clock, $1, is ahead of a minute from the store's time; 0 where it is not.
+const clockAhead = `($1::timestamptz - least($1::timestamptz, now() + interval '1 minute'))`
+
 // Turn gives a target's mail its place in the line of all mails.
 // at is when the mail may leave; due is false for a mail that waits no more. The line is one time for all replicas, pace.next_at, which
 // each mail moves ahead by interval. A place that is further away than near is kept with the target, because its job does not wait for
-// that long.
+// that long. A replica whose clock is more than a minute ahead of the store's takes its places at that minute, since all others wait for
+// where the line ends, and is told them by its own clock.
 func (s *Store) Turn(ctx context.Context, id reviewcontrol.ID, index int, now time.Time,
 	interval, near time.Duration) (at time.Time, due bool, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		var kept *time.Time
-		err := tx.QueryRow(ctx, `SELECT t.slot_at FROM review_control.targets t JOIN review_control.reviews r USING (draft_id)
-			WHERE t.draft_id = $1 AND t.position = $2 AND r.status = 'approved' AND t.progress IN ('queued', 'sending')`,
-			int64(id), int64(index)).Scan(&kept)
+		err := tx.QueryRow(ctx, `SELECT t.slot_at + `+clockAhead+` FROM review_control.targets t JOIN review_control.reviews r USING (draft_id)
+			WHERE t.draft_id = $2 AND t.position = $3 AND r.status = 'approved' AND t.progress IN ('queued', 'sending')`,
+			now, int64(id), int64(index)).Scan(&kept)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
@@ -71,18 +75,19 @@ func (s *Store) Turn(ctx context.Context, id reviewcontrol.ID, index int, now ti
 			at = *kept
 			return nil
 		}
-		// The row's lock is what puts the mails of all replicas into one line. A replica whose clock is ahead moves the line to a minute
-		// from the store's time at the most, because all others wait for where it ends.
-		err = tx.QueryRow(ctx, `UPDATE review_control.pace
-			SET next_at = greatest(next_at, least($1, now() + interval '1 minute')) + make_interval(secs => $2)
-			RETURNING next_at - make_interval(secs => $2)`, now, interval.Seconds()).Scan(&at)
+		// The row's lock is what puts the mails of all replicas into one line.
+		var place time.Time
+		err = tx.QueryRow(ctx, `UPDATE review_control.pace SET next_at = greatest(next_at, $1 - `+clockAhead+`) + make_interval(secs => $2)
+			RETURNING next_at - make_interval(secs => $2), next_at - make_interval(secs => $2) + `+clockAhead, now, interval.Seconds()).
+			Scan(&place, &at)
 		if err != nil {
 			return err
 		}
 		if at.Sub(now) <= near {
 			return nil
 		}
-		_, err = tx.Exec(ctx, `UPDATE review_control.targets SET slot_at = $3 WHERE draft_id = $1 AND position = $2`, int64(id), int64(index), at)
+		_, err = tx.Exec(ctx, `UPDATE review_control.targets SET slot_at = $3 WHERE draft_id = $1 AND position = $2`, int64(id), int64(index),
+			place)
 		return err
 	})
 	return at, due && err == nil, err

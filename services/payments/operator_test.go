@@ -552,6 +552,19 @@ func TestOrdersAreListed(t *testing.T) {
 	for _, q := range []string{p.Code, tid, p.VirtualAccount.AccountNumber, refund.Code} {
 		d.page("/admin/orders?q="+url.QueryEscape(q), p.Code, "!"+card.Code)
 	}
+	// The form as it comes with the list finds what is older than the list.
+	if _, err := d.super.Exec(t.Context(), `UPDATE payments.orders SET created_at = created_at - interval '40 days' WHERE code = $1`,
+		card.Code); err != nil {
+		t.Fatal(err)
+	}
+	if d.page("/admin/orders", "!"+card.Code); strings.Contains(d.page("/admin/orders"), `value="30d" selected`) {
+		t.Error("the form asks for 30 days by itself")
+	}
+	d.page("/admin/orders?q=c-1&within=", card.Code)
+	if _, err := d.super.Exec(t.Context(), `UPDATE payments.orders SET created_at = created_at + interval '40 days' WHERE code = $1`,
+		card.Code); err != nil {
+		t.Fatal(err)
+	}
 	for at, want := range map[string]string{"q=c-1": card.Code, "show=attention": l.Code, "status=PAID": p.Code, "method=card": card.Code,
 		"app=svc&status=CANCELED": l.Code,
 		"within=24h&status=READY": card.Code, "from=2020-01-01&to=2099-01-01&method=card": card.Code} {

@@ -108,6 +108,11 @@ func (p draftPage) InspectionHref() string {
 	return withQuery(fmt.Sprintf("/drafts/%s/inspection", p.Draft.ID), v)
 }
 
+// ProgressHref is where the page asks how far the mails are.
+func (p draftPage) ProgressHref() string {
+	return withQuery(fmt.Sprintf("/drafts/%s/progress", p.Draft.ID), p.Query.values())
+}
+
 // draft shows a draft at the first target that is left to decide.
 func (c *Console) draft(w http.ResponseWriter, r *http.Request, by reviewcontrol.Reviewer, id reviewcontrol.ID) error {
 	return c.renderDraft(w, r, by, id, queryOf(r.URL.Query()), -1, 0, noRefusal)
@@ -467,6 +472,7 @@ func (c *Console) progress(w http.ResponseWriter, r *http.Request, by reviewcont
 	if err != nil {
 		return err
 	}
-	p := draftPage{Draft: d, Bars: barsOf(r.Context(), d.Status, d.Counts), Mine: d.Maker.Is(by), Undo: undoes}
+	p := draftPage{Draft: d, Bars: barsOf(r.Context(), d.Status, d.Counts), Mine: d.Maker.Is(by), Undo: undoes,
+		Query: queryOf(r.URL.Query())}
 	return c.site.RenderPart(w, r, "draft", "progress", web.Page{Data: p})
 }

@@ -79,11 +79,6 @@ func (f *filter) limit(within string, now time.Time) {
 	if within == "" && f.CreatedAfter.IsZero() && f.CreatedBefore.IsZero() && f.Search == "" && f.Show == showAll {
 		within = lately
 	}
-	for i := range f.Fields {
-		if f.Fields[i].Name == "within" {
-			f.Fields[i].Value = within
-		}
-	}
 	for _, p := range periods {
 		if p.name == within && p.length > 0 && f.CreatedAfter.IsZero() {
 			f.CreatedAfter = now.Add(-p.length)
@@ -108,10 +103,10 @@ func statuses(ctx context.Context) []web.Option {
 	return list
 }
 
-// withins are the options for the period.
-// The dash stands for no period of its own.
+// withins are the options for the period. That of a page which was asked for no period stays chosen: a form that came back with 30 days
+// could not be told from one in which somebody has chosen these, and the search would miss what is older.
 func withins(ctx context.Context) []web.Option {
-	list := []web.Option{{Text: "–"}}
+	list := []web.Option{{Text: i18n.T(ctx, "30 days, or all when something is looked for")}}
 	for _, p := range periods {
 		list = append(list, web.Option{Value: p.name, Text: i18n.From(ctx).Text(p.text)})
 	}

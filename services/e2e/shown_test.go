@@ -245,6 +245,38 @@ func TestShownMeansShown(t *testing.T) {
 				p.eventually("it is approved", func() bool { return approved(t, id) == 2 })
 			})
 
+			t.Run("a refusal", func(t *testing.T) {
+				id := draft(t, 3, func(i int, target map[string]any) {
+					target["toEmail"] = fmt.Sprintf("refused%d-%d@company.example", i, window.width)
+				})
+				p := s.window(t, ada)
+				p.Look("light", window.width)
+				p.Open("/drafts/" + id)
+				for place := range 3 {
+					p.Target(place)
+					p.read()
+				}
+				p.eventually("all are taken for shown", func() bool { return len(p.shown()) == 3 })
+				query[int](t, s, `INSERT INTO review_control.suppressions SELECT lower(to_email), split_part(to_email, '@', 2), to_email, 'asked', 'console',
+					'Bob', now() FROM review_control.targets WHERE draft_id = $1::bigint AND position = 1 RETURNING 1`, id)
+				p.approveShown()
+				p.Sees("has to be decided on by itself")
+				if n, got := approved(t, id), p.shown(); n != 0 || len(got) != 3 {
+					t.Errorf("%d are approved, and %v are still taken for shown", n, got)
+				}
+				p.Open("/drafts/" + id + "/targets/1")
+				p.Press("r")
+				p.eventually("the one is rejected", func() bool {
+					return query[int](t, s, `SELECT count(*) FROM review_control.targets WHERE draft_id = $1::bigint AND choice = 'rejected'`, id)[0] == 1
+				})
+				p.Open("/drafts/" + id)
+				p.approveShown()
+				p.Sees("2 mails are approved.")
+				if got := p.shown(); len(got) != 0 {
+					t.Errorf("%v are taken for shown, and all is decided", got)
+				}
+			})
+
 			t.Run("half below the fold", func(t *testing.T) {
 				id := draft(t, 3, func(_ int, target map[string]any) {
 					target["body"] = strings.Repeat("<p>A mail that goes on and on.</p>", 30)

@@ -73,21 +73,29 @@
     article.querySelectorAll("[data-see]").forEach((el) => hubSeen.watch(card.group, el));
     judge(article.querySelector("iframe"));
   };
-  document.addEventListener("DOMContentLoaded", () => { fold(); begin(); });
+  document.addEventListener("DOMContentLoaded", () => {
+    if (form()) keep({ ...hubSeen.returned(key()), ...shown() });
+    fold();
+    begin();
+  });
   addEventListener("pageshow", (e) => { if (e.persisted) begin(); });
 
   document.addEventListener("submit", (e) => {
     if (e.target !== form() && e.target.id !== "reject-shown") return;
     // What was opened is for browsers without scripts; in what htmx has put in, it is part of the form.
     e.target.querySelectorAll("noscript").forEach((el) => el.remove());
-    Object.values(shown()).filter(Boolean).slice(0, most).forEach((text) => {
+    const all = shown(), sent = {};
+    Object.entries(all).filter(([, text]) => text).slice(0, most).forEach(([index, text]) => {
       const input = document.createElement("input");
       input.type = "hidden";
       input.name = "target";
       input.value = text;
       e.target.append(input);
+      sent[index] = text;
+      delete all[index];
     });
-    keep({});
+    hubSeen.sending(key(), sent);
+    keep(all);
   }, true);
 
   // A mail that has not come is not approved. What has come and cannot be told to be the mail is left to its reader, who

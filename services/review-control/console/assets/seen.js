@@ -118,5 +118,18 @@ const hubSeen = (() => {
     listeners.forEach((heard) => heard(e.target));
   }, true);
 
-  return { group, watch, drop, observe, whole, measure, came: (frame) => right.has(frame), loaded: (frame) => loaded.has(frame), onPreview: (heard) => listeners.push(heard) };
+  // What goes with a form is remembered until a page says that it was done: a refusal, or a session that has ended, costs nobody what
+  // they have read. What is decided meanwhile the pages leave out by themselves.
+  const sending = (key, what) => {
+    try { sessionStorage.setItem(`${key}-sent`, JSON.stringify(what)); } catch { /* it is gone with the page */ }
+  };
+  const returned = (key) => {
+    try {
+      const what = JSON.parse(sessionStorage.getItem(`${key}-sent`));
+      sessionStorage.removeItem(`${key}-sent`);
+      return document.querySelector(".notice.done") ? null : what;
+    } catch { return null; }
+  };
+
+  return { sending, returned, group, watch, drop, observe, whole, measure, came: (frame) => right.has(frame), loaded: (frame) => loaded.has(frame), onPreview: (heard) => listeners.push(heard) };
 })();

@@ -103,7 +103,10 @@
     stop(document.querySelector(".rows a[aria-current]") ?? links()[0]);
     show();
   };
-  document.addEventListener("DOMContentLoaded", begin);
+  document.addEventListener("DOMContentLoaded", () => {
+    if (form()) keep("selected", { ...hubSeen.returned(`hub-selected-${draft()}`), ...read("selected") });
+    begin();
+  });
   document.addEventListener("htmx:after:swap", begin);
   addEventListener("pageshow", (e) => { if (e.persisted) begin(); });
 
@@ -118,6 +121,7 @@
       input.value = text;
       form().append(input);
     });
+    hubSeen.sending(`hub-selected-${draft()}`, read("selected"));
     keep("selected", {});
   });
 

@@ -18,6 +18,7 @@
     try { sessionStorage.setItem(key, JSON.stringify(all)); } catch { /* it is remembered until the page is left */ }
   };
 
+  keep({ ...known(), rows: [...known().rows, ...hubSeen.returned(key) ?? []] });
   const rows = [...document.querySelectorAll(".same [data-see], tr[data-target]")];
   const says = form.querySelector("[data-left]");
   let mailSeen = known().mails.includes(page.dataset.variant);
@@ -101,6 +102,7 @@
       form.append(input);
     });
     const gone = new Set(rows.map((row) => row.dataset.target)); // what they have in common, the next page may have too
+    hubSeen.sending(key, known().rows.filter((text) => gone.has(text)));
     keep({ ...known(), rows: known().rows.filter((text) => !gone.has(text)) });
   });
   addEventListener("pageshow", (e) => { if (e.persisted) form.querySelectorAll("input[name=target]").forEach((el) => el.remove()); });

@@ -153,7 +153,7 @@ func compared(t lexer.Tokens, from, to int) bool {
 		case "OR", "AND", "XOR", "CASE", "|", "&":
 			return false
 		case "IS":
-			return true // answers 0 or 1, never NULL
+			found = true // answers 0 or 1, never NULL
 		}
 		_, is := comparison(t, i)
 		found = found || is

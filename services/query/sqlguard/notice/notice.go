@@ -52,7 +52,8 @@ func Notices(text string, isSelect bool) (notices []Notice, quoted []string) {
 		case key == "FULL" && next == "JOIN":
 			add("sql.full_join", "FULL is taken for an alias before JOIN, so this is an inner join: write a LEFT JOIN, UNION, and a RIGHT JOIN")
 		// Whether such a text is the name of a column, the reader asks the server's list of columns (mysql/statements).
-		case t[i].Quoted && t[i].Text[0] == '"' && looksLikeName(t[i].Text[1:len(t[i].Text)-1]) && !aliased(t, i):
+		case t[i].Quoted && t[i].Text[0] == '"' && looksLikeName(t[i].Text[1:len(t[i].Text)-1]) && !aliased(t, i) &&
+			!labels(t, i):
 			quoted = append(quoted, t[i].Text[1:len(t[i].Text)-1])
 		}
 	}
@@ -120,6 +121,34 @@ func aliased(t lexer.Tokens, i int) bool {
 		return true
 	case before.Name != "":
 		return before.Key == "" || !nameless[before.Key]
+	}
+	return false
+}
+
+// labels reports whether the text at i is meant as one: a key of a JSON object, a branch of IF or CASE, an item of a UNION's list beside
+// what is no text, or whatever stands in a statement about information_schema, where names of columns are values.
+// It is told of SELECT "name", "email" FROM partner_admin UNION …, where each item may be meant for a column.
+func labels(t lexer.Tokens, i int) bool {
+	if lexer.IsOneOf(t.Key(i-1), "THEN|ELSE") && lexer.IsOneOf(t.Key(i+1), "WHEN|ELSE|END") {
+		return true
+	}
+	union := t.Find("UNION")
+	for j := range t {
+		if nameOf(t, j) == "INFORMATION_SCHEMA" && t.Key(j+1) == "." {
+			return true
+		}
+		switch key := t.Key(j); {
+		case key == "SELECT" && union:
+			list := selected(t, j)
+			if slices.ContainsFunc(list, func(a lexer.Argument) bool { return a.From == i && (a.To == i+1 || t.Key(i+1) == "AS") }) {
+				return slices.ContainsFunc(list, func(a lexer.Argument) bool { return a.From < a.To && !t[a.From].Quoted })
+			}
+		case lexer.IsOneOf(key, "IF|JSON_OBJECT|JSON_OBJECTAGG") && t.Key(j+1) == "(" && j < i && i < t[j+1].Mate:
+			at := slices.Index(t.Arguments(j+1), lexer.Argument{From: i, To: i + 1})
+			if key == "IF" && at > 0 || key == "JSON_OBJECT" && at >= 0 && at%2 == 0 || key == "JSON_OBJECTAGG" && at == 0 {
+				return true
+			}
+		}
 	}
 	return false
 }

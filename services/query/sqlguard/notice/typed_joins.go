@@ -54,7 +54,7 @@ func (r *reading) rejects(n, i int) string {
 	} else if c, known := r.column(i); known && c.scope == n {
 		table, end = r.scopes[n].from[c.source], c.end
 	}
-	if !table.optional {
+	if !table.optional || r.isLookedUp(n, table) {
 		return ""
 	}
 	op, _ := r.operator(end)
@@ -71,6 +71,34 @@ func (r *reading) rejects(n, i int) string {
 	}
 	return fmt.Sprintf("the condition on %s in WHERE drops the rows that the outer join keeps, where it is NULL: move it to ON, or write "+
 		"JOIN", name)
+}
+
+// isLookedUp reports whether an optional table has at most one row for each row before it, by a key that its ON or USING equates. A
+// condition on it is one on what it describes, as LEFT JOIN brand b ON b.brand_id = c.brand_id WHERE b.country_code = 'KR', and is not
+// meant to keep a row without.
+func (r *reading) isLookedUp(n int, table source) bool {
+	tables := r.scopes[n].tables
+	for i := table.at; i < tables.To; i++ {
+		if r.Key(i) == "USING" && r.Key(i+1) == "(" {
+			name := r.Name(i + 2)
+			if r.Tokens[i+1].Mate == i+3 && r.catalog.isUnique(table.table, name) && r.isLastBefore(n, table, i) {
+				return true
+			}
+		}
+		c, known := r.column(i)
+		if !known || c.scope != n || r.scopes[n].from[c.source].at != table.at || !r.catalog.isUnique(c.table, c.name) {
+			continue
+		}
+		if r.Key(c.end) == "=" || r.Key(i-1) == "=" {
+			return true
+		}
+	}
+	return false
+}
+
+// isLastBefore reports whether a table is the last one of a FROM that begins before i.
+func (r *reading) isLastBefore(n int, table source, i int) bool {
+	return !slices.ContainsFunc(r.scopes[n].from, func(s source) bool { return table.at < s.at && s.at < i })
 }
 
 // sumOfBalances finds a sum of balances over all rows of a table that has one after each.

@@ -70,6 +70,8 @@ var sloppy = []struct{ name, tool, input, mend string }{
 	statement("a-column-that-is-not", `SELECT b.name FROM brand b`, `SELECT b.brand_name FROM brand b`),
 	statement("a-column-of-another-table", `SELECT email FROM brand LIMIT 1`,
 		`SELECT a.position FROM brand b JOIN partner_admin a ON a.partner_id = b.partner_id WHERE a.partner_admin_id = 9001 LIMIT 1`),
+	statement("a-row-in-having", `SELECT COUNT(*) AS n FROM campaign HAVING status_code = '1206'`,
+		`SELECT COUNT(*) AS n FROM campaign WHERE campaign.status_code = '1206'`),
 	statement("an-alias-in-where", `SELECT offer_count * 2 AS twice FROM campaign WHERE twice > 30`,
 		`SELECT offer_count * 2 AS twice FROM campaign HAVING twice > 30`),
 	statement("ambiguous", `SELECT partner_id FROM brand JOIN partner USING (country_code)`,

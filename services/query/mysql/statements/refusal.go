@@ -210,7 +210,11 @@ func (n *names) missingColumn(name, written, message string) string {
 		said += fmt.Sprintf(": %s is no table or alias of the statement, or has no such column", prefix)
 	}
 	joint := "; "
-	if nearest := n.nearest(plain, tables); nearest != "" {
+	nearest := n.nearest(plain, tables)
+	if _, same, _ := strings.Cut(nearest, "."); strings.EqualFold(same, plain) && strings.Contains(strings.ToLower(message), "'having") {
+		return said + " in HAVING, which knows what SELECT and GROUP BY name: filter rows in WHERE, behind FROM, by " + nearest
+	}
+	if nearest != "" && !strings.EqualFold(nearest, name) {
 		said, joint = said+"; did you mean "+nearest+"?", " "
 	} else if owners := n.owners(plain); len(owners) > 0 {
 		said += fmt.Sprintf("; %s is a column of %s, which has to be joined", plain, list(owners))

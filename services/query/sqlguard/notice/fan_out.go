@@ -63,9 +63,13 @@ func (r *reading) repeated(i int) string {
 		// The two numbers can only be meant for two things where the rows of both tables are counted.
 		both := !all && r.Key(i) == "COUNT" && f.one == c.source && f.onlyMany && f.counted && !f.keyed && r.catalog.isUnique(c.table, c.name)
 		switch {
-		case all && f.onlyMany && !f.counted && !translated && from[f.many].optional && !r.isRestricted(n):
-			many := from[f.many]
-			return fmt.Sprintf("COUNT(*) counts 1 for a row of %s without a row of %s, which LEFT JOIN keeps: write COUNT(%s.%s)",
+		case (all || r.Key(i) == "COUNT" && f.one == c.source && r.catalog.isUnique(c.table, c.name)) && f.onlyMany && !f.counted &&
+			!translated && from[f.many].optional && !r.isRestricted(n):
+			many, what := from[f.many], "COUNT(*)"
+			if !all {
+				what = "COUNT(" + r.written(argument.From, c) + ")"
+			}
+			return fmt.Sprintf("%s counts 1 for a row of %s without a row of %s, which LEFT JOIN keeps: write COUNT(%s.%s)", what,
 				strings.ToLower(from[f.one].table), strings.ToLower(many.table), strings.ToLower(many.alias), strings.ToLower(f.column))
 		case both:
 		case all && (f.onlyMany || f.counted || f.keyed || f.named && !translated): // these may be the rows that are to be counted

@@ -173,16 +173,23 @@ func behindTheOnlyRow(t lexer.Tokens, i int) string {
 // It is told of HAVING COUNT(*) = 0 and of HAVING n = 0 where COUNT(*) is selected as n, as one writes who looks for brands without a
 // campaign behind a LEFT JOIN, and not of COUNT(c.campaign_id) = 0.
 func emptyGroups(t lexer.Tokens, i int) string {
-	if t.Key(i) != "SELECT" {
+	if t.Key(i) != "SELECT" || !isEmptyGroup(t, i, func(j int) int { return countOfRows(t, j) }) {
 		return ""
 	}
+	return "COUNT(*) of a group is never 0, for a LEFT JOIN keeps a row where nothing matches: write COUNT(key) = 0 with the key of " +
+		"the joined table, or NOT EXISTS"
+}
+
+// isEmptyGroup reports whether HAVING of the SELECT at i wants a count to be 0, which stands there or in the list by a name; count is
+// behind such a count at a place, 0 for none.
+func isEmptyGroup(t lexer.Tokens, i int, count func(i int) (end int)) bool {
 	from, to := clause(t, i, "HAVING")
 	if _, grouped := clause(t, i, "GROUP"); grouped == 0 || to == 0 {
-		return ""
+		return false
 	}
 	named := map[string]bool{}
 	for _, item := range selected(t, i) {
-		end := countOfRows(t, item.From)
+		end := count(item.From)
 		if t.Key(end) == "AS" {
 			end++
 		}
@@ -191,7 +198,7 @@ func emptyGroups(t lexer.Tokens, i int) string {
 		}
 	}
 	for j := from; j < to; j++ {
-		end := countOfRows(t, j)
+		end := count(j)
 		if end == 0 && t.Name(j) != "" && named[t.Name(j)] && t.Key(j-1) != "." {
 			end = j + 1
 		}
@@ -203,11 +210,10 @@ func emptyGroups(t lexer.Tokens, i int) string {
 			continue
 		}
 		if op, number := t.Key(end), t[value].Text; value == end+1 && (op == "=" && number == "0" || op == "<" && number == "1") {
-			return "COUNT(*) of a group is never 0, for a LEFT JOIN keeps a row where nothing matches: write COUNT(key) = 0 with the key of " +
-				"the joined table, or NOT EXISTS"
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
 // countOfRows is behind the COUNT(*) or COUNT(1) at i; 0 for none.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"hub.internal/services/query/sqlguard/lexer"
+	"hub.internal/services/query/sqlguard/notice/calls"
 )
 
 // A Notice says that an accepted statement may mean something else than it looks like.
@@ -36,6 +37,11 @@ func Notices(text string, isSelect bool) (notices []Notice, quoted []string) {
 			for _, m := range misleading {
 				if message := m.at(t, i); message != "" {
 					add(m.rule, message)
+				}
+			}
+			for _, m := range calls.Misleading {
+				if message := m.At(t, i); message != "" {
+					add(m.Rule, message)
 				}
 			}
 		}

@@ -30,12 +30,17 @@ func (c *Catalog) Notices(text string) (notices []Notice) {
 		add("sql.null", r.inNullable(i))
 		add("sql.correlated", r.inOuter(i))
 		add("sql.named_zone", r.namedZone(i))
+		add("sql.date", r.fromKorea(i))
 		add("sql.balance", r.sumOfBalances(i))
 		add("sql.fan_out", r.repeated(i))
 		add("sql.join", r.keysOfOthers(i))
+		add("sql.correlated", r.comparedWithItself(i))
+		add("sql.correlated", r.existsForAll(i))
 	}
 	for n := range r.scopes {
 		add("sql.outer", r.dropsOuter(n))
+		add("sql.outer", r.joinsBehindOuter(n))
+		add("sql.never", r.emptyGroups(n))
 	}
 	add("sql.personal", r.personal())
 	return notices
@@ -101,17 +106,16 @@ func (r *reading) dayAsBound(i int) string {
 	}
 	if day, end := r.day(i); end > 0 { // 'day' >= column
 		op, behind := r.operator(end)
-		if c, known := r.column(behind); op != "" && known && c.isMoment() && r.endsValueAt(c.end) {
+		if name, end := r.momentValue(behind); op != "" && end > 0 && r.endsValueAt(end) {
 			turned := map[string]string{">=": "<=", "=": "=", "<": ">"}[op]
-			return dayMessage(turned, r.written(behind, c), day)
+			return dayMessage(turned, name, day)
 		}
 		return ""
 	}
-	c, known := r.column(i)
-	if !known || !c.isMoment() {
+	name, at := r.momentValue(i)
+	if at == 0 {
 		return ""
 	}
-	name, at := r.written(i, c), c.end
 	if r.Key(at) == "NOT" {
 		at++
 	}
@@ -143,6 +147,54 @@ func (r *reading) dayAsBound(i int) string {
 		}
 	}
 	return ""
+}
+
+// momentValue is the column of times at i as it is written, and what is behind it; hours may be added to it or taken from it, or another
+// zone's time be made of it. The end is 0 of anything else: of days that are added nothing is said, since the column may have midnights.
+func (r *reading) momentValue(i int) (name string, end int) {
+	call, at := r.Key(i+1) == "(" && lexer.IsOneOf(r.Key(i), "DATE_ADD|DATE_SUB|ADDDATE|SUBDATE|CONVERT_TZ"), i
+	if call {
+		at = i + 2
+	}
+	c, known := r.column(at)
+	if !known || !c.isMoment() {
+		return "", 0
+	}
+	end = c.end
+	hours := func(j int) bool { return r.Key(j) == "INTERVAL" && r.Key(j+2) == "HOUR" && r.Tokens[j+1].Digits }
+	switch {
+	case call && r.Key(end) == "," && (r.Key(i) == "CONVERT_TZ" || hours(end+1) && r.Tokens[i+1].Mate == end+4):
+		end = r.Tokens[i+1].Mate + 1
+	case call:
+		return "", 0
+	case lexer.IsOneOf(r.Key(end), "+|-") && hours(end+1):
+		end += 4
+	}
+	for j := i; j < end; j++ {
+		if j > i && r.Tokens[j].Start > r.Tokens[j-1].End {
+			name += " "
+		}
+		name += r.Tokens[j].Text
+	}
+	return name, end
+}
+
+// fromKorea finds CONVERT_TZ of a column of times, which are UTC, as if they were Korean ones.
+// It is not told of a text, nor of what a derived table has computed.
+func (r *reading) fromKorea(i int) string {
+	if r.Key(i) != "CONVERT_TZ" || r.Key(i+1) != "(" {
+		return ""
+	}
+	list := r.Arguments(i + 1)
+	if len(list) != 3 || r.Tokens[list[1].From].Text != "'+09:00'" || !lexer.IsOneOf(r.Tokens[list[2].From].Text, "'+00:00'|'UTC'") {
+		return ""
+	}
+	c, known := r.of(list[0])
+	if !known || !c.isMoment() {
+		return ""
+	}
+	return fmt.Sprintf("%s is UTC, and CONVERT_TZ from '+09:00' takes 9 hours from it: write CONVERT_TZ(%[1]s, '+00:00', '+09:00') for "+
+		"Korean time", r.written(list[0].From, c))
 }
 
 // and is the AND of the BETWEEN at i.
@@ -257,7 +309,14 @@ func (r *reading) inNullable(i int) string {
 		return ""
 	}
 	c, known := r.of(item)
-	if !known || !c.Nullable || c.scope != inner {
+	if !known || c.scope != inner {
+		return ""
+	}
+	if table := r.scopes[inner].from[c.source]; table.optional && !r.isConditioned(c) && r.dropsOuter(inner)+r.joinsBehindOuter(inner) == "" {
+		return fmt.Sprintf("NOT IN is never true where the query answers NULL, which %s is where the outer join finds no row: write JOIN "+
+			"in the query, or NOT EXISTS", r.written(item.From, c))
+	}
+	if !c.Nullable {
 		return ""
 	}
 	for j := item.To; j < r.scopes[inner].end; j++ {

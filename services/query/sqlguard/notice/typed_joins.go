@@ -73,23 +73,81 @@ func (r *reading) rejects(n, i int) string {
 		"JOIN", name)
 }
 
+// joinsBehindOuter finds a plain JOIN whose ON compares a column of a table that an outer join before it made optional: it drops the rows
+// that the outer join keeps.
+// It is told of FROM partner p LEFT JOIN brand b ON … JOIN campaign c ON c.brand_id = b.brand_id, and not of one behind a look-up.
+func (r *reading) joinsBehindOuter(n int) string {
+	s := r.scopes[n]
+	for i := s.tables.From; i < s.tables.To; i++ {
+		c, known := r.column(i)
+		if !known || c.scope != n || r.Key(c.end) != "=" || !lexer.IsOneOf(r.Key(i-1), "ON|AND") {
+			continue
+		}
+		other, known := r.column(c.end + 1)
+		if !known || other.scope != n || !r.endsValueAt(other.end) {
+			continue
+		}
+		outer, plain, name := s.from[c.source], s.from[other.source], r.written(i, c)
+		if outer.at > plain.at {
+			outer, plain, name, c = plain, outer, r.written(c.end+1, other), other
+		}
+		if !outer.optional || plain.optional || r.isLookedUp(n, outer) || !r.isLastBefore(n, plain, i) || outer.at == plain.at ||
+			r.Key(plain.at-1) != "JOIN" || lexer.IsOneOf(r.Key(plain.at-2), "LEFT|RIGHT|OUTER") || r.isConditioned(c) {
+			continue
+		}
+		return fmt.Sprintf("JOIN %s compares %s, and drops the rows that the outer join before it keeps, where that is NULL: write LEFT JOIN "+
+			"%[1]s, or JOIN %[3]s", strings.ToLower(plain.table), name, strings.ToLower(outer.table))
+	}
+	return ""
+}
+
+// emptyGroups finds COUNT of a column that HAVING wants to be 0, where each row of the group has one: the column is never NULL, and no
+// outer join makes its table optional. COUNT(*) is told of by the text alone.
+func (r *reading) emptyGroups(n int) string {
+	said := ""
+	hasOptional := slices.ContainsFunc(r.scopes[n].from, func(s source) bool { return s.optional })
+	if hasOptional && isEmptyGroup(r.Tokens, r.scopes[n].at, func(i int) int {
+		if r.Key(i) != "COUNT" || r.Key(i+1) != "(" {
+			return 0
+		}
+		c, known := r.of(r.Arguments(i + 1)[0])
+		if !known || c.Nullable || c.scope != n || r.scopes[n].from[c.source].optional {
+			return 0
+		}
+		said = "COUNT(" + r.written(i+2, c) + ") of a group is never 0, for the outer join keeps its row where nothing matches: write " +
+			"COUNT(key) = 0 with the key of the joined table, or NOT EXISTS"
+		return r.Tokens[i+1].Mate + 1
+	}) {
+		return said
+	}
+	return ""
+}
+
+// isConditioned reports whether WHERE names a column of the table that a column is of.
+func (r *reading) isConditioned(c reference) bool {
+	for i := r.scopes[c.scope].where.From; i < r.scopes[c.scope].where.To; i++ {
+		if other, known := r.column(i); known && other.scope == c.scope && other.source == c.source {
+			return true
+		}
+	}
+	return false
+}
+
 // isLookedUp reports whether an optional table has at most one row for each row before it, by a key that its ON or USING equates. A
 // condition on it is one on what it describes, as LEFT JOIN brand b ON b.brand_id = c.brand_id WHERE b.country_code = 'KR', and is not
 // meant to keep a row without.
 func (r *reading) isLookedUp(n int, table source) bool {
-	tables := r.scopes[n].tables
-	for i := table.at; i < tables.To; i++ {
-		if r.Key(i) == "USING" && r.Key(i+1) == "(" {
-			name := r.Name(i + 2)
-			if r.Tokens[i+1].Mate == i+3 && r.catalog.isUnique(table.table, name) && r.isLastBefore(n, table, i) {
-				return true
-			}
+	begun := false // its ON is the first one behind it
+	for i := table.at; i < r.scopes[n].tables.To && !(begun && lexer.IsOneOf(r.Key(i), "JOIN|STRAIGHT_JOIN|,")); i++ {
+		switch r.Key(i) {
+		case "ON":
+			begun = true
+		case "USING":
+			return r.Key(i+1) == "(" && r.catalog.isUnique(table.table, r.Name(i+2))
 		}
 		c, known := r.column(i)
-		if !known || c.scope != n || r.scopes[n].from[c.source].at != table.at || !r.catalog.isUnique(c.table, c.name) {
-			continue
-		}
-		if r.Key(c.end) == "=" || r.Key(i-1) == "=" {
+		if known && c.scope == n && r.scopes[n].from[c.source].at == table.at && r.catalog.isUnique(c.table, c.name) &&
+			(r.Key(c.end) == "=" || r.Key(i-1) == "=") {
 			return true
 		}
 	}

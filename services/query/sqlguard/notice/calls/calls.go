@@ -1,4 +1,6 @@
-package notice
+// Package calls finds calls of functions, and operators, that run and answer something else than was likely asked, as their text alone
+// shows it. None may speak without cause.
+package calls
 
 import (
 	"fmt"
@@ -8,6 +10,22 @@ import (
 
 	"hub.internal/services/query/sqlguard/lexer"
 )
+
+// Misleading are what package notice asks at each token of a SELECT: At says what is wrong there, "" for nothing.
+var Misleading = []struct {
+	Rule string
+	At   func(t lexer.Tokens, i int) string
+}{
+	{"sql.frame", endsAtTheRow},
+	{"sql.operator", powerOrXOR},
+	{"sql.operator", startsAtOne},
+	{"sql.operator", withoutWildcard},
+	{"sql.operator", losesBackslash},
+	{"sql.operator", formatOfDates},
+	{"sql.operator", weekOfYear},
+	{"sql.operator", weekOfTwoYears},
+	{"sql.date", milliseconds},
+}
 
 // endsAtTheRow finds LAST_VALUE over an order without a frame.
 // It is told of LAST_VALUE(x) OVER (ORDER BY y): with an ORDER BY the frame ends at the current row by default, so that the

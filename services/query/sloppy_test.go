@@ -46,6 +46,7 @@ var sloppy = []struct{ name, tool, input, mend string }{
 		`{"lastCampaignAfter": "2026-01-01", "lastCampaignBefore": "2026-02-01"}`},
 	{"an-empty-range", "search_campaigns", `{"startedAfter": "2026-01-01", "startedBefore": "2026-01-01"}`,
 		`{"startedAfter": "2026-01-01", "startedBefore": "2026-01-02"}`},
+	{"before-the-first-day", "search_campaigns", `{"startedBefore": "0001-01-01"}`, `{"startedBefore": "2026-02-01"}`},
 	{"a-status-in-words", "search_campaigns", `{"statusCodes": ["closed"]}`, `{"statusCodes": ["1209"]}`},
 	{"an-unknown-status", "search_campaigns", `{"statusCodes": ["1206", "1999"]}`, `{"statusCodes": ["1206"]}`},
 	{"a-country-in-words", "search_brands", `{"countryCode": "Korea"}`, `{"countryCode": "KR"}`},

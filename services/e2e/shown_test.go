@@ -257,8 +257,8 @@ func TestShownMeansShown(t *testing.T) {
 					p.read()
 				}
 				p.eventually("all are taken for shown", func() bool { return len(p.shown()) == 3 })
-				query[int](t, s, `INSERT INTO review_control.suppressions SELECT lower(to_email), split_part(to_email, '@', 2), to_email, 'asked', 'console',
-					'Bob', now() FROM review_control.targets WHERE draft_id = $1::bigint AND position = 1 RETURNING 1`, id)
+				query[int](t, s, `INSERT INTO review_control.suppressions SELECT lower(to_email), split_part(to_email, '@', 2), to_email,
+					'asked', 'console', 'Bob', now() FROM review_control.targets WHERE draft_id = $1::bigint AND position = 1 RETURNING 1`, id)
 				p.approveShown()
 				p.Sees("has to be decided on by itself")
 				if n, got := approved(t, id), p.shown(); n != 0 || len(got) != 3 {

@@ -257,8 +257,7 @@ func (p *payer) printToken() *cobra.Command {
 
 // do calls a route and prints its answer, or the member of --print.
 // It is the gateway's whole envelope, as hub call prints it.
-// A POST has an Idempotency-Key: --idempotency-key, or a new one, which is printed before it can be needed. Any error of the exchange is an
-// exchangeError, by which report knows the hint to give.
+// A POST has an Idempotency-Key: --idempotency-key, or a new one, which the hint beside an error without an answer has (exchangeError).
 func (p *payer) do(ctx context.Context, method, path string, body []byte) error {
 	if _, err := filterOf(p.jq); err != nil {
 		return err // before anything is sent
@@ -273,7 +272,6 @@ func (p *payer) do(ctx context.Context, method, path string, body []byte) error 
 	}
 	if method == http.MethodPost && p.key == "" {
 		p.key = ulid.Make().String()
-		p.note("Idempotency-Key: %s", p.key)
 	}
 	var a *client.Answer
 	err = p.waiting(ctx, path, func(ctx context.Context) error {

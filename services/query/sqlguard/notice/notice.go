@@ -32,6 +32,7 @@ func Notices(text string, isSelect bool) (notices []Notice, quoted []string) {
 	if t.Key(0) == "SHOW" && (t.Key(1) == "TRIGGERS" || t.Key(2) == "TRIGGERS") {
 		add("sql.hidden", noTriggers)
 	}
+	var labelled map[int]bool // found when the first text asks for them
 	for i := range t {
 		if isSelect {
 			for _, m := range misleading {
@@ -58,8 +59,13 @@ func Notices(text string, isSelect bool) (notices []Notice, quoted []string) {
 		case key == "FULL" && next == "JOIN":
 			add("sql.full_join", "FULL is taken for an alias before JOIN, so this is an inner join: write a LEFT JOIN, UNION, and a RIGHT JOIN")
 		// Whether such a text is the name of a column, the reader asks the server's list of columns (mysql/statements).
-		case t[i].Quoted && t[i].Text[0] == '"' && looksLikeName(t[i].Text[1:len(t[i].Text)-1]) && !aliased(t, i) &&
-			!labels(t, i):
+		case t[i].Quoted && t[i].Text[0] == '"' && looksLikeName(t[i].Text[1:len(t[i].Text)-1]) && !aliased(t, i):
+			if labelled == nil {
+				labelled = labels(t)
+			}
+			if labelled[i] {
+				continue
+			}
 			quoted = append(quoted, t[i].Text[1:len(t[i].Text)-1])
 		}
 	}
@@ -131,32 +137,39 @@ func aliased(t lexer.Tokens, i int) bool {
 	return false
 }
 
-// labels reports whether the text at i is meant as one: a key of a JSON object, a branch of IF or CASE, an item of a UNION's list beside
-// what is no text, or whatever stands in a statement about information_schema, where names of columns are values.
-// It is told of SELECT "name", "email" FROM partner_admin UNION …, where each item may be meant for a column.
-func labels(t lexer.Tokens, i int) bool {
-	if lexer.IsOneOf(t.Key(i-1), "THEN|ELSE") && lexer.IsOneOf(t.Key(i+1), "WHEN|ELSE|END") {
-		return true
-	}
-	union := t.Find("UNION")
+// labels are the tokens of texts that are meant as such: keys of a JSON object, branches of IF and CASE, items of a UNION's list beside
+// what is no text, and all of a statement about information_schema, where names of columns are values. All are found at once, as a
+// statement may have a thousand of them.
+// None are those of SELECT "name", "email" FROM partner_admin UNION …, where each item may be meant for a column.
+func labels(t lexer.Tokens) map[int]bool {
+	found, union := map[int]bool{}, t.Find("UNION")
 	for j := range t {
-		if nameOf(t, j) == "INFORMATION_SCHEMA" && t.Key(j+1) == "." {
-			return true
-		}
 		switch key := t.Key(j); {
+		case nameOf(t, j) == "INFORMATION_SCHEMA" && t.Key(j+1) == ".":
+			for i := range t {
+				found[i] = true
+			}
+			return found
+		case lexer.IsOneOf(key, "THEN|ELSE") && lexer.IsOneOf(t.Key(j+2), "WHEN|ELSE|END"):
+			found[j+1] = true
 		case key == "SELECT" && union:
 			list := selected(t, j)
-			if slices.ContainsFunc(list, func(a lexer.Argument) bool { return a.From == i && (a.To == i+1 || t.Key(i+1) == "AS") }) {
-				return slices.ContainsFunc(list, func(a lexer.Argument) bool { return a.From < a.To && !t[a.From].Quoted })
+			beside := slices.ContainsFunc(list, func(a lexer.Argument) bool { return a.From < a.To && !t[a.From].Quoted })
+			for _, a := range list {
+				if beside && (a.To == a.From+1 || t.Key(a.From+1) == "AS") {
+					found[a.From] = true
+				}
 			}
-		case lexer.IsOneOf(key, "IF|JSON_OBJECT|JSON_OBJECTAGG") && t.Key(j+1) == "(" && j < i && i < t[j+1].Mate:
-			at := slices.Index(t.Arguments(j+1), lexer.Argument{From: i, To: i + 1})
-			if key == "IF" && at > 0 || key == "JSON_OBJECT" && at >= 0 && at%2 == 0 || key == "JSON_OBJECTAGG" && at == 0 {
-				return true
+		case lexer.IsOneOf(key, "IF|JSON_OBJECT|JSON_OBJECTAGG") && t.Key(j+1) == "(":
+			for at, a := range t.Arguments(j + 1) {
+				isLabel := key == "IF" && at > 0 || key == "JSON_OBJECT" && at%2 == 0 || key == "JSON_OBJECTAGG" && at == 0
+				if isLabel && a.To == a.From+1 {
+					found[a.From] = true
+				}
 			}
 		}
 	}
-	return false
+	return found
 }
 
 // nameless are words behind which no alias stands.

@@ -342,7 +342,8 @@ func (s *Site) FailAs(w http.ResponseWriter, r *http.Request, f *fault.Error, st
 	}
 	_, signedIn := UserOf(r.Context())
 	page := Page{Title: heading, Status: status, Plain: !signedIn,
-		Data: map[string]any{"Message": f.Message, "Status": status, "Code": f.Code}}
+		Data: map[string]any{"Message": f.Message, "Status": status, "Code": f.Code,
+			"Sent": r.Method != http.MethodGet && r.Method != http.MethodHead}}
 	if err := s.execute(w, r, s.edited(r.Context()).pages[errorPage], "layout", page, takeFlash(w, r)); err != nil {
 		s.o.Logger.ErrorContext(r.Context(), "error page not rendered", "error", err)
 		http.Error(w, f.Message, status)

@@ -96,6 +96,21 @@ func (p *page) signIn(email, password string) {
 	p.Button("Sign in").Click()
 }
 
+// elsewhere signs in as another window of this browser does, which has its cookies.
+func (p *page) elsewhere(email, password string) {
+	p.t.Helper()
+	form, err := json.Marshal(url.Values{"email": {email}, "password": {password}}.Encode())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var status int
+	p.Evaluate(`fetch("/login", {method: "POST", headers: {"Content-Type": "application/x-www-form-urlencoded"}, body: `+string(form)+
+		`}).then(r => r.status)`, &status)
+	if status != http.StatusOK {
+		p.t.Fatalf("%s signs in: %d", email, status)
+	}
+}
+
 func TestConsole(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{})
@@ -237,6 +252,22 @@ func TestConsole(t *testing.T) {
 		if there.Path() != "/account/sessions" {
 			t.Errorf("the new password leads to %s", there.URL())
 		}
+
+		// A form that is sent when the session has ended is not lost: who has signed in elsewhere sends it by a reload.
+		there.Field("Current password").Fill("correct horse battery staple")
+		there.Field("New password").Fill("correct horse battery stapler")
+		here.Reload()
+		here.Button("Sign out all other browsers").Click()
+		there.eventually("the session has ended", func() (ended bool) { // two seconds later at most
+			there.Evaluate(`fetch("/account/sessions", {redirect: "manual", headers: {Accept: "text/html"}}).then(r => r.type === "opaqueredirect")`, &ended)
+			return ended
+		})
+		there.Button("Change password").Click()
+		there.Sees("Nothing of what you sent was carried out.")
+		there.Link("Sign in in a new window")
+		there.elsewhere(eve.Email, "correct horse battery staple")
+		there.Reload()
+		there.Sees("Your password is changed.")
 	})
 
 	t.Run("roles", func(t *testing.T) {

@@ -62,20 +62,7 @@ func (t Tokens) Find(key string) bool {
 type Argument struct{ From, To int }
 
 // Arguments are those in the parenthesis at i.
-func (t Tokens) Arguments(i int) []Argument {
-	var args []Argument
-	from := i + 1
-	for j := from; j <= t[i].Mate; j++ {
-		switch {
-		case j == t[i].Mate || t[j].Key == ",":
-			args = append(args, Argument{from, j})
-			from = j + 1
-		case t[j].Key == "(":
-			j = t[j].Mate
-		}
-	}
-	return args
-}
+func (t Tokens) Arguments(i int) []Argument { return t.Split(i+1, t[i].Mate) }
 
 // Integer is the value of an argument of plain digits, 0 of any other.
 func (t Tokens) Integer(a Argument) uint64 {

@@ -99,7 +99,7 @@ func (r *reading) repeated(i int) string {
 
 // isRestricted reports whether a scope has HAVING, by which it may leave the groups of one row out.
 func (r *reading) isRestricted(n int) bool {
-	_, to := clause(r.Tokens, r.scopes[n].at, "HAVING")
+	_, to := r.Clause(r.scopes[n].at, "HAVING")
 	return to > 0
 }
 
@@ -178,7 +178,7 @@ func (r *reading) usesIn(n int) uses {
 		slices.ContainsFunc(s.from, func(one source) bool { return !r.catalog.hasKey(one.table) }) {
 		return nil
 	}
-	for _, item := range selected(r.Tokens, s.at) {
+	for _, item := range r.Selected(s.at) {
 		if r.Key(item.To-1) == "*" {
 			return nil
 		}
@@ -242,7 +242,7 @@ func (r *reading) using(all uses, n, i int) {
 	for last > 0 && from[last].at > i {
 		last--
 	}
-	for _, part := range parts(r.Tokens, i+2, r.Tokens[i+1].Mate) {
+	for _, part := range r.Split(i+2, r.Tokens[i+1].Mate) {
 		name := r.Name(part.From)
 		for m := range last {
 			if _, has := r.catalog.Tables[from[m].table][name]; has {

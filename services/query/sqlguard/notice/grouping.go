@@ -21,9 +21,6 @@ type Grouping struct {
 	By []string
 }
 
-// clauseWords end a list of what is selected, or of what is grouped by.
-var clauseWords = lexer.WordSet(`FROM WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE UNION EXCEPT INTERSECT FOR INTO WITH`)
-
 // aggregates are the functions that make one value of a group.
 var aggregates = lexer.WordSet(`COUNT SUM AVG MIN MAX GROUP_CONCAT JSON_ARRAYAGG JSON_OBJECTAGG STD STDDEV STDDEV_POP STDDEV_SAMP VAR_POP
 	VAR_SAMP VARIANCE BIT_AND BIT_OR BIT_XOR ANY_VALUE MEDIAN GROUPING`)
@@ -50,60 +47,12 @@ func GroupingOf(text string) (g Grouping) {
 	return g
 }
 
-// clause is where a clause of the query begins whose SELECT is at i, and where it ends; to is 0 where there is none.
-// Words within parentheses are another query's or a call's, and are skipped. Of GROUP and ORDER the first token is BY.
-func clause(t lexer.Tokens, i int, word string) (from, to int) {
-	for j := i + 1; j < len(t) && t.Key(j) != ")"; j++ {
-		switch {
-		case t.Key(j) == "(":
-			j = t[j].Mate
-		case from > 0 && clauseWords[t.Key(j)]:
-			return from, j
-		case t.Key(j) == word && from == 0:
-			from = j + 1
-		case lexer.IsOneOf(t.Key(j), "UNION|EXCEPT|INTERSECT"):
-			return 0, 0
-		}
-		to = j + 1
-	}
-	if from == 0 {
-		return 0, 0
-	}
-	return from, to
-}
-
-// parts are those of [from, to) between its commas.
-func parts(t lexer.Tokens, from, to int) (out []lexer.Argument) {
-	start := from
-	for j := from; j <= to; j++ {
-		switch {
-		case j == to || t.Key(j) == ",":
-			out = append(out, lexer.Argument{From: start, To: j})
-			start = j + 1
-		case t.Key(j) == "(":
-			j = t[j].Mate
-		}
-	}
-	return out
-}
-
-// selected is what the SELECT at i selects.
-func selected(t lexer.Tokens, i int) []lexer.Argument {
-	end := i + 1
-	for ; end < len(t) && t.Key(end) != ")" && !clauseWords[t.Key(end)]; end++ {
-		if t.Key(end) == "(" {
-			end = t[end].Mate
-		}
-	}
-	return parts(t, i+1, end)
-}
-
 // doubtful reports whether the SELECT at i has aggregates or groups, and beside them a column that its GROUP BY does not name.
 // It is true of SELECT brand_id, name, MAX(start_at) FROM campaign GROUP BY brand_id, and false of GROUP BY 1, 2, of an
 // alias or an expression that the list has as well, and of MAX(name).
 func doubtful(t lexer.Tokens, i int) bool {
-	items := selected(t, i)
-	from, to := clause(t, i, "GROUP")
+	items := t.Selected(i)
+	from, to := t.Clause(i, "GROUP")
 	aggregated := false
 	for _, item := range items {
 		_, has := outside(t, item)
@@ -114,7 +63,7 @@ func doubtful(t lexer.Tokens, i int) bool {
 	}
 	var named, whole []string // what GROUP BY names: columns and aliases, and expressions as they are written
 	if to > 0 {
-		for _, part := range parts(t, from+1, to) {
+		for _, part := range t.Split(from+1, to) {
 			// GROUP BY 2 stands for the second item of the list.
 			if n := t.Integer(part); n >= 1 && n <= uint64(len(items)) {
 				part = items[n-1]
@@ -194,12 +143,12 @@ var words = lexer.WordSet(`NULL TRUE FALSE END OVER PARTITION ROWS RANGE UNBOUND
 // Both are empty where FROM has more than one table, or GROUP BY has an expression: a key of the table cannot be looked for
 // then.
 func onlyTable(t lexer.Tokens) (table string, by []string) {
-	from, to := clause(t, 0, "FROM")
+	from, to := t.Clause(0, "FROM")
 	if to == 0 || to-from > 3 || t.Name(from) == "" || t.Key(from+1) == "." || t.Key(from+1) == "," {
 		return "", nil // there is more than a name and its alias
 	}
-	if group, end := clause(t, 0, "GROUP"); end > 0 {
-		for _, part := range parts(t, group+1, end) {
+	if group, end := t.Clause(0, "GROUP"); end > 0 {
+		for _, part := range t.Split(group+1, end) {
 			switch last := part.To - 1; {
 			case part.To-part.From == 1 && t.Name(last) != "", part.To-part.From == 3 && t.Key(last-1) == ".":
 				by = append(by, t.Name(last))

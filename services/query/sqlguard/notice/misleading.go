@@ -23,7 +23,6 @@ var misleading = []struct {
 	{"sql.or", alwaysTrue},
 	{"sql.join", joinsAll},
 	{"sql.join", joinsItself},
-	{"sql.quotes", ordersByText},
 	{"sql.never", contradicts},
 	{"sql.never", behindTheOnlyRow},
 	{"sql.never", emptyGroups},
@@ -227,17 +226,4 @@ func operand(t lexer.Tokens, i int) int {
 		}
 		i++
 	}
-}
-
-// ordersByText finds a text behind ORDER BY or GROUP BY.
-// It is told of ORDER BY 'start_at'. A text in double quotes is told of by Notices among the quoted ones, and ORDER BY 'a'
-// = x is an expression.
-func ordersByText(t lexer.Tokens, i int) string {
-	if t.Key(i) != "BY" || i+1 >= len(t) || !t[i+1].Quoted || t[i+1].Text[0] != '\'' || !lexer.IsOneOf(t.Key(i-1), "ORDER|GROUP|PARTITION") {
-		return ""
-	}
-	if next := t.Key(i + 2); next != "" && !endsFrom[next] && !lexer.IsOneOf(next, ",|ASC|DESC|SEPARATOR|ROWS|RANGE") {
-		return "" // it begins an expression
-	}
-	return t.Key(i-1) + " BY of a text is the same for all rows: write a column without quotes, or in `backquotes`"
 }

@@ -149,14 +149,14 @@ func behindTheOnlyRow(t lexer.Tokens, i int) string {
 		return ""
 	}
 	aggregated := false
-	for _, item := range selected(t, i) {
+	for _, item := range t.Selected(i) {
 		_, has := outside(t, item)
 		aggregated = aggregated || has
 	}
-	if _, grouped := clause(t, i, "GROUP"); !aggregated || grouped > 0 {
+	if _, grouped := t.Clause(i, "GROUP"); !aggregated || grouped > 0 {
 		return ""
 	}
-	from, to := clause(t, i, "LIMIT")
+	from, to := t.Clause(i, "LIMIT")
 	offset := from // LIMIT 10, 20
 	if to > 0 && t.Key(from+1) == "OFFSET" {
 		offset = from + 2
@@ -183,12 +183,12 @@ func emptyGroups(t lexer.Tokens, i int) string {
 // isEmptyGroup reports whether HAVING of the SELECT at i wants a count to be 0, which stands there or in the list by a name; count is
 // behind such a count at a place, 0 for none.
 func isEmptyGroup(t lexer.Tokens, i int, count func(i int) (end int)) bool {
-	from, to := clause(t, i, "HAVING")
-	if _, grouped := clause(t, i, "GROUP"); grouped == 0 || to == 0 {
+	from, to := t.Clause(i, "HAVING")
+	if _, grouped := t.Clause(i, "GROUP"); grouped == 0 || to == 0 {
 		return false
 	}
 	named := map[string]bool{}
-	for _, item := range selected(t, i) {
+	for _, item := range t.Selected(i) {
 		end := count(item.From)
 		if t.Key(end) == "AS" {
 			end++
@@ -232,16 +232,16 @@ func anyRowOfAnOrder(t lexer.Tokens, i int) string {
 	if t.Key(i) != "SELECT" || !doubtful(t, i) {
 		return ""
 	}
-	if _, grouped := clause(t, i, "GROUP"); grouped == 0 {
+	if _, grouped := t.Clause(i, "GROUP"); grouped == 0 {
 		return ""
 	}
-	from, to := clause(t, i, "FROM")
+	from, to := t.Clause(i, "FROM")
 	if to == 0 || t.Key(from) != "(" || t.Key(from+1) != "SELECT" {
 		return ""
 	}
-	_, ordered := clause(t, from+1, "ORDER")
-	_, limited := clause(t, from+1, "LIMIT")
-	_, fetched := clause(t, from+1, "FETCH")
+	_, ordered := t.Clause(from+1, "ORDER")
+	_, limited := t.Clause(from+1, "LIMIT")
+	_, fetched := t.Clause(from+1, "FETCH")
 	if ordered == 0 || limited+fetched > 0 {
 		return ""
 	}

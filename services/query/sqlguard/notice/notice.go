@@ -153,7 +153,7 @@ func labels(t lexer.Tokens) map[int]bool {
 		case lexer.IsOneOf(key, "THEN|ELSE") && lexer.IsOneOf(t.Key(j+2), "WHEN|ELSE|END"):
 			found[j+1] = true
 		case key == "SELECT" && union:
-			list := selected(t, j)
+			list := t.Selected(j)
 			beside := slices.ContainsFunc(list, func(a lexer.Argument) bool { return a.From < a.To && !t[a.From].Quoted })
 			for _, a := range list {
 				if beside && (a.To == a.From+1 || t.Key(a.From+1) == "AS") {

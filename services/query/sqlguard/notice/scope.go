@@ -102,10 +102,10 @@ func (r *reading) scope(i int, made map[string]bool) scope {
 		}
 		s.end++
 	}
-	s.tables.From, s.tables.To = clause(r.Tokens, i, "FROM")
-	s.where.From, s.where.To = clause(r.Tokens, i, "WHERE")
+	s.tables.From, s.tables.To = r.Clause(i, "FROM")
+	s.where.From, s.where.To = r.Clause(i, "WHERE")
 	s.from = sources(r.Tokens, s.tables, made)
-	for _, item := range selected(r.Tokens, i) {
+	for _, item := range r.Selected(i) {
 		if last := item.To - 1; last > item.From && r.Name(last) != "" && r.Key(last-1) != "." && endsValue(r.Tokens, last-1) ||
 			r.Key(last-1) == "AS" {
 			s.aliases = append(s.aliases, r.Name(last))
@@ -171,7 +171,7 @@ func named(t lexer.Tokens, i int, s source, made map[string]bool) (source, int) 
 	if t.Key(behind) == "AS" {
 		behind++
 	}
-	if name := t.Name(behind); name != "" && !behindTable[t.Key(behind)] && !clauseWords[t.Key(behind)] {
+	if name := t.Name(behind); name != "" && !behindTable[t.Key(behind)] && !lexer.ClauseWords[t.Key(behind)] {
 		s.alias = name
 	}
 	return s, i

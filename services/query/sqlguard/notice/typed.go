@@ -41,6 +41,7 @@ func (c *Catalog) Notices(text string) (notices []Notice) {
 		add("sql.outer", r.dropsOuter(n))
 		add("sql.outer", r.joinsBehindOuter(n))
 		add("sql.never", r.emptyGroups(n))
+		add("sql.sign", r.spendingIsBelowZero(n))
 	}
 	add("sql.personal", r.personal())
 	return notices
@@ -289,7 +290,7 @@ func (r *reading) subquery(i int) (inner int, item lexer.Argument, ok bool) {
 	if r.Key(i) != "IN" || r.Key(i+1) != "(" || r.Key(i+2) != "SELECT" {
 		return 0, item, false
 	}
-	items := selected(r.Tokens, i+2)
+	items := r.Selected(i + 2)
 	if inner = r.enclosing(i + 2); len(items) != 1 || inner < 0 || r.scopes[inner].at != i+2 {
 		return 0, item, false
 	}
@@ -375,7 +376,7 @@ func (r *reading) personal() string {
 		"count by member_id"
 	handed := false // by a query within
 	for n, s := range r.scopes {
-		for _, item := range selected(r.Tokens, s.at) {
+		for _, item := range r.Selected(s.at) {
 			if r.Key(item.From) == "DISTINCT" {
 				item.From++
 			}
@@ -392,7 +393,7 @@ func (r *reading) personal() string {
 		if !handed || !r.isOutermost(n) {
 			continue
 		}
-		for _, item := range selected(r.Tokens, s.at) {
+		for _, item := range r.Selected(s.at) {
 			plain := item.To-item.From == 1 || item.To-item.From == 3 && r.Key(item.From+1) == "."
 			if last := item.To - 1; last >= 0 && (r.Key(last) == "*" || plain && r.Name(last) == "EMAIL") {
 				return words

@@ -1,4 +1,4 @@
-// Package calls finds calls of functions, and operators, that run and answer something else than was likely asked, as their text alone
+// Package calls finds calls of functions, operators, and forms of CASE, ORDER BY and UNION, that run and answer something else than was likely asked, as their text alone
 // shows it. None may speak without cause.
 package calls
 
@@ -24,7 +24,13 @@ var Misleading = []struct {
 	{"sql.operator", formatOfDates},
 	{"sql.operator", weekOfYear},
 	{"sql.operator", weekOfTwoYears},
+	{"sql.operator", setWithBlanks},
 	{"sql.date", milliseconds},
+	{"sql.else", elseIsAValue},
+	{"sql.case", caseOfConditions},
+	{"sql.quotes", ordersByText},
+	{"sql.order", sortsTexts},
+	{"sql.union", unionOfTotals},
 }
 
 // endsAtTheRow finds LAST_VALUE over an order without a frame.

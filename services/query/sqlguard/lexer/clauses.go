@@ -1,0 +1,52 @@
+package lexer
+
+// ClauseWords end a list of what is selected, or of what is grouped by.
+var ClauseWords = WordSet(`FROM WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE UNION EXCEPT INTERSECT FOR INTO WITH`)
+
+// Clause is where a clause of the query begins whose SELECT is at i, and where it ends; to is 0 where there is none.
+// Words within parentheses are another query's or a call's, and are skipped. Of GROUP and ORDER the first token is BY.
+func (t Tokens) Clause(i int, word string) (from, to int) {
+	for j := i + 1; j < len(t) && t.Key(j) != ")"; j++ {
+		switch {
+		case t.Key(j) == "(":
+			j = t[j].Mate
+		case from > 0 && ClauseWords[t.Key(j)]:
+			return from, j
+		case t.Key(j) == word && from == 0:
+			from = j + 1
+		case IsOneOf(t.Key(j), "UNION|EXCEPT|INTERSECT"):
+			return 0, 0
+		}
+		to = j + 1
+	}
+	if from == 0 {
+		return 0, 0
+	}
+	return from, to
+}
+
+// Split are the parts of [from, to) between its commas.
+func (t Tokens) Split(from, to int) (out []Argument) {
+	start := from
+	for j := from; j <= to; j++ {
+		switch {
+		case j == to || t.Key(j) == ",":
+			out = append(out, Argument{From: start, To: j})
+			start = j + 1
+		case t.Key(j) == "(":
+			j = t[j].Mate
+		}
+	}
+	return out
+}
+
+// Selected is what the SELECT at i selects.
+func (t Tokens) Selected(i int) []Argument {
+	end := i + 1
+	for ; end < len(t) && t.Key(end) != ")" && !ClauseWords[t.Key(end)]; end++ {
+		if t.Key(end) == "(" {
+			end = t[end].Mate
+		}
+	}
+	return t.Split(i+1, end)
+}

@@ -38,7 +38,7 @@ COMPILE   := go list -export
 export RAPID_CHECKS ?= 40
 
 .DEFAULT_GOAL := help
-.PHONY: help up down reset status logs doctor servers browser test retest test-all check bench bench-compare fuzz tidy catalog image sbom release consul
+.PHONY: help up down reset status logs doctor servers browser test objects retest test-all check bench bench-compare fuzz tidy catalog image sbom release consul
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,7 +71,7 @@ browser: ## Install the servers, and what test alone needs: a browser, a pooler,
 # It runs anew each time: go's test cache cannot see that the programs which it builds and starts have changed. The race detector is in
 # those of its programs that do much at once.
 test: browser ## Run every test, with the race detector (SERVERS=all query's tests on MySQL and the newer MariaDB as well)
-	@$(COMPILE) -race $(RACED) >/dev/null
+	@$(MAKE) --no-print-directory objects
 	@$(UNRACE) -count=1 -parallel 4 ./services/e2e/... & suite=$$!; \
 	{ $(UNRACE) -p 1 $(UNRACED:%=./%/...); others=$$?; $(UNRACE) -p 1 -run '^($(UNRACED_TESTS))$$' $(UNRACED_IN:%=./%) && exit $$others; } & \
 	others=$$!; status=0; \
@@ -81,6 +81,9 @@ test: browser ## Run every test, with the race detector (SERVERS=all query's tes
 		HUB_TEST_SOURCE=$$server go test $(TESTFLAGS) $(ALONE) -count=1 ./services/query/... || status=1; \
 	done; fi; \
 	exit $$status
+
+objects: ## Compile with the race detector what test links, once for all packages
+	@$(COMPILE) -race $(RACED) >/dev/null
 
 retest: ## Run some tests alone, one after the other (TESTS="TestReview|TestFlood" PACKAGES="./services/e2e")
 	@$(if $(findstring services/e2e,$(PACKAGES)),$(UNRACE),go test $(TESTFLAGS) $(ALONE)) -count=1 -p 1 -parallel 1 -run '^($(TESTS))$$' $(PACKAGES)

@@ -73,7 +73,7 @@ func (b SideBySide) Root() (string, error) {
 	return slices.MaxFunc(folders, func(a, c string) int { return cmp.Compare(unpackedAt(a), unpackedAt(c)) }), nil
 }
 
-// folderVersion is in the name that Fetch gives a folder: PACKAGE_EPOCH-VERSION-REVISION_ARCHITECTURE, mostly without an epoch.
+// folderVersion is in the name that NextRelease.Fetch gives a folder: PACKAGE_EPOCH-VERSION-REVISION_ARCHITECTURE, mostly without an epoch.
 var folderVersion = regexp.MustCompile(`_(?:\d+-)?(\d+(?:\.\d+)+)[^_]*_[^_]*$`)
 
 // Version is the newest version that was unpacked, as 18.6. The error is Root's.
@@ -112,32 +112,72 @@ func (b SideBySide) command() (root string, argv []string, err error) {
 	return root, []string{loaders[0], "--library-path", path, filepath.Join(root, b.program)}, nil
 }
 
-// Fetch downloads the server with its libraries from the mirror that this machine's own sources name, and unpacks it beside
-// those that are there. It needs no rights. Progress goes to progress.
+// A NextRelease is what a mirror has of the distribution's next release, as apt has read it once for all that is fetched.
+// Close removes it.
+type NextRelease struct{ cache, work string }
+
+// ReadNextRelease has apt read what the mirror has that this machine's own sources name. It needs no rights. Progress goes to
+// progress.
 // apt checks the signatures of what it downloads by the mirror's own key; nothing is installed, and no script of a
 // package runs.
-func (b SideBySide) Fetch(ctx context.Context, progress io.Writer) error {
+func ReadNextRelease(ctx context.Context, progress io.Writer) (*NextRelease, error) {
 	source, err := debianSource("/etc/apt")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	cache, err := sideBySideCache()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return err
+		return nil, err
 	}
 	work, err := os.MkdirTemp(cache, "fetching-")
 	if err != nil {
+		return nil, err
+	}
+	n := &NextRelease{cache: cache, work: work}
+	if err := n.read(ctx, source, progress); err != nil {
+		n.Close()
+		return nil, err
+	}
+	return n, nil
+}
+
+// Close removes what apt has read.
+func (n *NextRelease) Close() { os.RemoveAll(n.work) }
+
+// read makes a configuration of apt's as on a system without any package, and reads the lists of the mirror.
+func (n *NextRelease) read(ctx context.Context, source string, progress io.Writer) error {
+	if err := os.MkdirAll(filepath.Join(n.work, "lists", "partial"), 0o755); err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
-	packages, err := b.download(ctx, work, source, progress)
+	if err := os.Chmod(n.work, 0o755); err != nil { // apt fetches as a user of its own
+		return err
+	}
+	config := fmt.Sprintf(`Dir::Etc::sourcelist "%[1]s/sources.list"; Dir::Etc::sourceparts "/dev/null"; Dir::State::lists "%[1]s/lists";
+Dir::State::status "%[1]s/status"; Dir::Cache "%[1]s"; Acquire::Languages "none"; Acquire::Retries "3";`, n.work)
+	for name, content := range map[string]string{"sources.list": source + "\n", "status": "", "apt.conf": config} {
+		if err := os.WriteFile(filepath.Join(n.work, name), []byte(content), 0o644); err != nil {
+			return err
+		}
+	}
+	return n.apt(ctx, progress, "-q", "update")
+}
+
+// apt runs apt-get by that configuration.
+func (n *NextRelease) apt(ctx context.Context, progress io.Writer, args ...string) error {
+	env := append(os.Environ(), "APT_CONFIG="+filepath.Join(n.work, "apt.conf"), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8")
+	return run(ctx, progress, env, "apt-get", args...)
+}
+
+// Fetch downloads a server with its libraries, and unpacks it beside those that are there. Progress goes to progress.
+func (n *NextRelease) Fetch(ctx context.Context, b SideBySide, progress io.Writer) error {
+	packages, err := n.download(ctx, b.Package, progress)
 	if err != nil {
 		return fmt.Errorf("%s: %w", b.Package, err)
 	}
-	tree := filepath.Join(work, "tree")
+	tree := filepath.Join(n.work, "tree-"+b.Package)
 	name := ""
 	for _, deb := range packages {
 		if err := run(ctx, progress, nil, "dpkg", "-x", deb, tree); err != nil {
@@ -152,38 +192,24 @@ func (b SideBySide) Fetch(ctx context.Context, progress io.Writer) error {
 		return err
 	}
 	// A half-made folder is never taken for a whole one, and who came first at the same time has made it.
-	folder := filepath.Join(cache, strings.ReplaceAll(name, ":", "-"))
+	folder := filepath.Join(n.cache, strings.ReplaceAll(name, ":", "-"))
 	if err := os.Rename(tree, folder); err != nil && !executable(filepath.Join(folder, b.program)) {
 		return err
 	}
 	return nil
 }
 
-// download has apt fetch the package and all that it depends on, as on a system without any package.
-func (b SideBySide) download(ctx context.Context, work, source string, progress io.Writer) (debs []string, err error) {
-	for _, dir := range []string{"lists/partial", "archives/partial"} {
-		if err := os.MkdirAll(filepath.Join(work, dir), 0o755); err != nil {
-			return nil, err
-		}
-	}
-	if err := os.Chmod(work, 0o755); err != nil { // apt fetches as a user of its own
+// download has apt fetch a package and all that it depends on, as on a system without any package, into a folder of its own.
+func (n *NextRelease) download(ctx context.Context, name string, progress io.Writer) (debs []string, err error) {
+	archives := filepath.Join(n.work, "archives-"+name)
+	if err := os.MkdirAll(filepath.Join(archives, "partial"), 0o755); err != nil {
 		return nil, err
 	}
-	config := fmt.Sprintf(`Dir::Etc::sourcelist "%[1]s/sources.list"; Dir::Etc::sourceparts "/dev/null"; Dir::State::lists "%[1]s/lists";
-Dir::State::status "%[1]s/status"; Dir::Cache "%[1]s"; Dir::Cache::archives "%[1]s/archives"; Acquire::Languages "none";
-Acquire::Retries "3";`, work)
-	for name, content := range map[string]string{"sources.list": source + "\n", "status": "", "apt.conf": config} {
-		if err := os.WriteFile(filepath.Join(work, name), []byte(content), 0o644); err != nil {
-			return nil, err
-		}
+	if err := n.apt(ctx, progress, "-o", "Dir::Cache::archives="+archives, "-qy", "--no-install-recommends", "--download-only", "install",
+		name); err != nil {
+		return nil, err
 	}
-	env := append(os.Environ(), "APT_CONFIG="+filepath.Join(work, "apt.conf"), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8")
-	for _, step := range [][]string{{"-q", "update"}, {"-qy", "--no-install-recommends", "--download-only", "install", b.Package}} {
-		if err := run(ctx, progress, env, "apt-get", step...); err != nil {
-			return nil, err
-		}
-	}
-	return filepath.Glob(filepath.Join(work, "archives", "*.deb"))
+	return filepath.Glob(filepath.Join(archives, "*.deb"))
 }
 
 // run runs a program of the system to its end, in this process's environment unless env is one; the error has its last words.

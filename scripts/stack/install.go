@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"hub.internal/pkg/localserver"
@@ -32,27 +34,36 @@ func installServers(ctx context.Context, l layout, p progress, also ...string) e
 // fetchBeside fetches the newer servers that tests of the source run on. A machine that cannot have them, because its
 // system is another one or its mirror has none, gets a line: the tests on them are skipped.
 func fetchBeside(ctx context.Context, l layout, p progress) error {
-	for _, b := range localserver.SideBySideServers() {
-		err := fetchServer(ctx, l, p, b, "for tests")
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			p.say("the tests on %s of Debian's next release are skipped: %v", b.Name, err)
-		}
-	}
-	return nil
-}
-
-// fetchServer fetches a newer server where it is not there yet; apt's words go to a log.
-func fetchServer(ctx context.Context, l layout, p progress, b localserver.SideBySide, why string) error {
-	if _, err := b.Root(); err == nil {
+	err := fetchServers(ctx, l, p, "for tests", localserver.SideBySideServers()...)
+	if err != nil && ctx.Err() == nil {
+		p.say("the tests on servers of Debian's next release that are not there are skipped: %s", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return nil
 	}
-	log, err := newLog(l, "install-"+b.Package)
+	return err
+}
+
+// fetchServers fetches the newer servers that are not there yet; apt's words go to a log. What one of them lacks keeps none of the
+// others away.
+func fetchServers(ctx context.Context, l layout, p progress, why string, servers ...localserver.SideBySide) error {
+	servers = slices.DeleteFunc(servers, func(b localserver.SideBySide) bool { _, err := b.Root(); return err == nil })
+	if len(servers) == 0 {
+		return nil
+	}
+	log, err := newLog(l, "install-beside")
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	return p.step("fetching "+b.Package+" of Debian's next release "+why, func() error { return b.Fetch(ctx, log) })
+	var next *localserver.NextRelease
+	if err := p.step("reading the packages of Debian's next release", func() (err error) {
+		next, err = localserver.ReadNextRelease(ctx, log)
+		return err
+	}); err != nil {
+		return err
+	}
+	defer next.Close()
+	for _, b := range servers {
+		err = errors.Join(err, p.step("fetching "+b.Package+" of Debian's next release "+why, func() error { return next.Fetch(ctx, b, log) }))
+	}
+	return err
 }

@@ -60,7 +60,7 @@ func up(ctx context.Context, l layout, o upOptions, p progress) error {
 		return err
 	}
 	if o.sourceDSN == "" && o.source == sampleMySQL {
-		if err := fetchServer(ctx, l, p, localserver.SideBySideMySQL, "for SOURCE=mysql"); err != nil {
+		if err := fetchServers(ctx, l, p, "for SOURCE=mysql", localserver.SideBySideMySQL); err != nil {
 			return fmt.Errorf("SOURCE=mysql: %w", err)
 		}
 	}

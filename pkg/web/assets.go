@@ -66,10 +66,7 @@ func loadAssets(service string, more fs.FS) (*assets, error) {
 			if kind == "" {
 				return fmt.Errorf("asset %s: unknown type", name)
 			}
-			static, err := NewStatic(kind, body)
-			if err != nil {
-				return err
-			}
+			static := NewStatic(kind, body)
 			a.byName[name] = &asset{Static: static, hash: strings.Trim(static.etag, `"`)}
 			return nil
 		})

@@ -8,42 +8,38 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 )
 
-// Static is an answer that is the same for everybody who asks. It is made and packed once, and
-// all who read it, however slowly, read the same bytes.
+// Static is an answer that is the same for everybody who asks. It is packed when somebody asks for it first, once, and all who
+// read it, however slowly, read the same bytes.
 type Static struct {
 	kind, etag string
-	// packed is nil where gzip gains nothing. Its tag is another: a tag names bytes.
-	body, packed []byte
+	body       []byte
+	// packed answers nil where gzip gains nothing. Its tag is another: a tag names bytes.
+	packed func() []byte
 }
 
-// NewStatic packs a body of this content type. It keeps the body, which must not change.
-func NewStatic(kind string, body []byte) (*Static, error) {
-	packed, err := gzipped(body)
-	if err != nil {
-		return nil, err
-	}
+// NewStatic is the answer of a body of this content type. It keeps the body, which must not change.
+func NewStatic(kind string, body []byte) *Static {
 	sum := sha256.Sum256(body)
-	return &Static{kind: kind, etag: `"` + hex.EncodeToString(sum[:6]) + `"`, body: body, packed: packed}, nil
+	return &Static{kind: kind, etag: `"` + hex.EncodeToString(sum[:6]) + `"`, body: body,
+		packed: sync.OnceValue(func() []byte { return gzipped(body) })}
 }
 
-func gzipped(body []byte) ([]byte, error) {
+// gzipped is a body in the fewest bytes; nil where it has fewer as it is.
+func gzipped(body []byte) []byte {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
 	if err != nil {
-		return nil, err
+		panic(err) // the level is a constant
 	}
-	if _, err := w.Write(body); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
+	_, _ = w.Write(body) // a buffer takes everything
+	_ = w.Close()
 	if b.Len() >= len(body) {
-		return nil, nil
+		return nil
 	}
-	return b.Bytes(), nil
+	return b.Bytes()
 }
 
 // ServeHTTP answers a GET or HEAD. What the caller has set as Cache-Control stays.
@@ -53,9 +49,11 @@ func (s *Static) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", s.kind)
 	h.Set("Vary", "Accept-Encoding")
 	body, tag := s.body, s.etag
-	if s.packed != nil && takesGzip(strings.Join(r.Header.Values("Accept-Encoding"), ",")) {
-		h.Set("Content-Encoding", "gzip")
-		body, tag = s.packed, strings.TrimSuffix(s.etag, `"`)+`-gzip"`
+	if takesGzip(strings.Join(r.Header.Values("Accept-Encoding"), ",")) {
+		if packed := s.packed(); packed != nil {
+			h.Set("Content-Encoding", "gzip")
+			body, tag = packed, strings.TrimSuffix(s.etag, `"`)+`-gzip"`
+		}
 	}
 	h.Set("ETag", tag)
 	if MatchesETag(r.Header.Get("If-None-Match"), tag) {

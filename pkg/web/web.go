@@ -303,7 +303,7 @@ func (s *Site) RenderStatic(name, path string, tabs []Tab, p Page) (*Static, err
 	if err := t.ExecuteTemplate(&b, "layout", pageView{Page: p, Path: path, Tabs: activated(tabs, path, p)}); err != nil {
 		return nil, fmt.Errorf("web: %w", err)
 	}
-	return NewStatic("text/html; charset=utf-8", b.Bytes())
+	return NewStatic("text/html; charset=utf-8", b.Bytes()), nil
 }
 
 const errorPage = "error"

@@ -38,7 +38,7 @@ func (v *version) describe() *version {
 			if err != nil {
 				return nil, err
 			}
-			return web.NewStatic("application/json", b)
+			return web.NewStatic("application/json", b), nil
 		}),
 		pages: func(site *web.Site) (map[string]*web.Static, error) { // a process has one site
 			once.Do(func() { pages, err = api().Pages(site) })

@@ -125,7 +125,7 @@ func Store(s payments.Store) payments.Store {
 	notifications, err3 := meter.Int64Counter("hub.payments.notifications",
 		metric.WithDescription("Attempts to notify an app by the state of the message after: pending is one that is tried again."))
 	drift, err4 := meter.Int64Counter("hub.payments.drift",
-		metric.WithDescription("Orders of which a sweep has found another balance at the provider."))
+		metric.WithDescription("Cases of another balance at the provider, by whatever way they were found."))
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		otel.Handle(err)
 	}
@@ -170,6 +170,9 @@ func (s countingStore) countEvents(ctx context.Context, a *order.Aggregate, err 
 	}
 	for _, step := range a.Events {
 		s.steps.Add(ctx, 1, attr("trigger", string(step.Trigger)))
+		if step.Trigger == order.BalanceDrifted {
+			s.drift.Add(ctx, 1)
+		}
 	}
 }
 
@@ -238,15 +241,6 @@ func (s countingStore) RecordAttempt(ctx context.Context, n payments.Notificatio
 	err := s.Store.RecordAttempt(ctx, n, a)
 	if err == nil {
 		s.notifications.Add(ctx, 1, attr("outcome", strings.ToLower(string(n.State))))
-	}
-	return err
-}
-
-// AddSweep implements payments.Schedule.
-func (s countingStore) AddSweep(ctx context.Context, r payments.SweepReport) error {
-	err := s.Store.AddSweep(ctx, r)
-	if err == nil {
-		s.drift.Add(ctx, int64(r.Drifted))
 	}
 	return err
 }

@@ -81,7 +81,8 @@ func TestWhatIsKeptIsCounted(t *testing.T) {
 		_, _ = metrics.Store(s).Open(ctx, write.Key{}, opened)
 	}
 	pay := func(a *order.Aggregate) error {
-		a.Events = append(a.Events, order.Event{Trigger: order.Pay}, order.Event{Trigger: order.Mismatch})
+		a.Events = append(a.Events, order.Event{Trigger: order.Pay}, order.Event{Trigger: order.Mismatch},
+			order.Event{Trigger: order.BalanceDrifted})
 		return nil
 	}
 	for _, err := range []error{nil, away} {
@@ -112,9 +113,11 @@ func TestWhatIsKeptIsCounted(t *testing.T) {
 		}
 		t.Errorf("no %s{%s} %s", name, labels, value)
 	}
-	for trigger, n := range map[order.Trigger]string{order.Create: "1", order.Pay: "1", order.Mismatch: "1", order.BalanceDrifted: "0"} {
+	for trigger, n := range map[order.Trigger]string{order.Create: "1", order.Pay: "1", order.Mismatch: "1", order.BalanceDrifted: "1",
+		order.Reverse: "0"} {
 		shows("hub_payments_steps_total", fmt.Sprintf("trigger=%q", trigger), n)
 	}
+	shows("hub_payments_drift_total", "", "1") // whoever has found it, such as a webhook: it is what somebody is called for
 	shows("hub_payments_webhooks_total", `outcome="abandoned"`, "1")
 	shows("hub_payments_webhooks_total", `outcome="applied"`, "0")
 	shows("hub_payments_notifications_total", `outcome="dead"`, "1")

@@ -331,8 +331,8 @@ func (s *Service) History(ctx context.Context, code string) (History, error) {
 	return s.c.Store.History(ctx, code)
 }
 
-// CancelOrder gives an order up that is not paid: E_CONFLICT with ORDER_NOT_CANCELABLE for one that is, or that has ended.
-// E_DB when the provider does not say; to ask again does no harm.
+// CancelOrder gives an order up that is not paid: E_CONFLICT with ORDER_NOT_CANCELABLE for one that is, that has ended, or that
+// has a deposit of another amount which is not paid back. E_DB when the provider does not say; to ask again does no harm.
 func (s *Service) CancelOrder(ctx context.Context, code string) (tool.Result, error) {
 	call, err := write.NewRouteCall(ctx, operationCancel, http.MethodPost, "/v1/pay/orders/{code}/cancel", code, s.c.Now())
 	if err != nil {

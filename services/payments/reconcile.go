@@ -3,7 +3,6 @@ package payments
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"hub.internal/pkg/fault"
@@ -112,7 +111,8 @@ func (s *Service) cancelUnwanted(ctx context.Context, o order.Order) {
 	}
 }
 
-// cancelAtProvider gives an order up at the provider. What was paid meanwhile comes back as such.
+// cancelAtProvider gives an order up at the provider. What was paid meanwhile comes back as such; E_CONFLICT with
+// ORDER_NOT_CANCELABLE for an order with a deposit that does not pay it and that nobody has decided about.
 func (s *Service) cancelAtProvider(ctx context.Context, code string, by Actor) (*order.Aggregate, error) {
 	a, _, err := s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
 	if err != nil || a.Order.Status != order.Ready && a.Order.Status != order.AwaitingDeposit {
@@ -131,24 +131,37 @@ func (s *Service) cancelAtProvider(ctx context.Context, code string, by Actor) (
 		left, err = s.c.Provider.Cancel(ctx, cred, provider.CancelRequest{Ref: ref, RefundCode: o.Code + "-cancel", Reason: "canceled"})
 	}
 	over := o.TID == "" || left.Status == provider.PaymentExpired || left.Status == provider.PaymentFailed
+	paid := errors.Is(err, provider.ErrAlreadyPaid)
 	switch {
 	case err == nil && over || errors.Is(err, provider.ErrNotFound):
 		// Nobody can begin to pay any more: the order ends, unless it has moved.
-		by.Now = s.now()
-		a, err = s.c.Store.Change(ctx, code, by, func(a *order.Aggregate) error {
-			if a.Order.Version != o.Version {
-				return errStale
-			}
-			return a.CancelUnpaid()
-		}, nil)
-		if !errors.Is(err, errStale) {
+		if a, err = s.endUnpaid(ctx, o, by); !errors.Is(err, errStale) {
 			return a, err
 		}
-	case err != nil && !errors.Is(err, provider.ErrAlreadyPaid) && !errors.Is(err, provider.ErrAlreadyCanceled):
+	case err != nil && !paid && !errors.Is(err, provider.ErrAlreadyCanceled):
 		return nil, s.providerUnreachable().Because(err)
 	}
 	a, _, err = s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
-	return a, err
+	if err != nil || !paid || cancelable(a.Order) != nil || len(a.Deposits) == 0 {
+		return a, err
+	}
+	// What was paid is not what the order costs: it ends when that money is somebody's again.
+	after, err := s.endUnpaid(ctx, a.Order, by)
+	if errors.Is(err, errStale) {
+		return a, nil
+	}
+	return after, err
+}
+
+// endUnpaid cancels an order that is as it was seen; errStale for one that has moved.
+func (s *Service) endUnpaid(ctx context.Context, seen order.Order, by Actor) (*order.Aggregate, error) {
+	by.Now = s.now()
+	return s.c.Store.Change(ctx, seen.Code, by, func(a *order.Aggregate) error {
+		if a.Order.Version != seen.Version {
+			return errStale
+		}
+		return a.CancelUnpaid()
+	}, nil)
 }
 
 const (
@@ -255,9 +268,9 @@ func (s *Service) lapse(ctx context.Context, a *order.Aggregate, by Actor) (*ord
 	if seen.Status == order.Ready {
 		err := s.c.Provider.Expire(ctx, cred, provider.PaymentRef{TID: seen.TID, Code: seen.Code, CreatedAt: seen.CreatedAt})
 		if errors.Is(err, provider.ErrAlreadyPaid) {
-			// It stays READY when what was paid is not what it costs: then the money is an operator's, and the order is over.
+			// It stays READY when what was paid is not what it costs: then the money is an operator's, or back, and the order is over.
 			if a, _, err = s.reconcileWithProvider(ctx, provider.PaymentRef{Code: seen.Code}, by); err != nil ||
-				!slices.ContainsFunc(a.Deposits, order.Deposit.NeedsDecision) {
+				a.Order.Status != order.Ready || len(a.Deposits) == 0 {
 				return a, err
 			}
 			seen = a.Order

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/schema"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
+	"hub.internal/services/payments/provider"
 )
 
 const (
@@ -489,5 +491,52 @@ func TestCancelOrder(t *testing.T) {
 	clock.Advance(168*time.Hour + time.Minute)
 	if a, err := s.call(cancel, "k5", `{"code":"`+o.Code+`"}`); err != nil || a.Order.Status != order.Canceled {
 		t.Errorf("%s, %v", a.Raw, err)
+	}
+}
+
+// TestCancelOrderWithAnotherDeposit: one that has taken another amount is not given up while that money is nobody's, says why, and is given
+// up once the money is back, whoever has paid it back (SPEC.md 6.2).
+func TestCancelOrderWithAnotherDeposit(t *testing.T) {
+	t.Parallel()
+	for name, manual := range map[string]bool{"with its account": false, "on the provider's page": true} {
+		for how, back := range map[string]func(s *shop, seen payments.OrderVersion, id schema.ID) error{
+			"by the provider": func(s *shop, seen payments.OrderVersion, id schema.ID) error {
+				to := &provider.RefundAccount{BankCode: "004", AccountNumber: accountNumber, Holder: "Kim"}
+				_, err := s.service.ReturnDeposit(s.t.Context(), seen, id, to, "")
+				return err
+			},
+			"by hand": func(s *shop, seen payments.OrderVersion, id schema.ID) error {
+				return s.service.RecordManualReturn(s.t.Context(), seen, id, "10999", "by hand")
+			},
+		} {
+			t.Run(name+", "+how, func(t *testing.T) {
+				t.Parallel()
+				s, clock := idleShop(t, options{manual: manual})
+				o, late := s.order(""), s.order("")
+				for _, code := range []string{o.Code, late.Code} {
+					s.deposit(code, 10999, 1)
+				}
+				s.drain()
+				input := `{"code":"` + o.Code + `"}`
+				if _, err := s.call(cancel, "k", input); detail(err) != "ORDER_NOT_CANCELABLE" ||
+					!strings.Contains(fmt.Sprint(err), "deposit") {
+					t.Errorf("%v", err)
+				}
+				for _, code := range []string{o.Code, late.Code} {
+					a, err := s.store.Order(t.Context(), code)
+					s.do(err)
+					s.do(back(s, payments.OrderVersion{Code: code, Version: a.Order.Version}, a.Deposits[0].ID))
+				}
+				a := s.must(cancel, "k", input) // the refusal has left the key free
+				if a.Order.Status != order.Canceled || a.Order.Attention != nil {
+					t.Errorf("%s", a.Raw)
+				}
+				clock.Advance(168*time.Hour + 11*time.Minute)
+				s.resolve(late.Code)
+				if late = s.show(late.Code); late.Status != order.Expired {
+					t.Errorf("one whose time is over is %s", late.Status)
+				}
+			})
+		}
 	}
 }

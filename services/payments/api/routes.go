@@ -217,7 +217,8 @@ func cancelRoute(s *payments.Service) tool.APIRoute {
 		Credential: tool.AppCredential, Declaration: tool.Declaration{Name: "pay.orders.cancel", Category: category, Scope: scopeWrite,
 			MaxBody: maxBody, Timeout: providerTimeout, Description: "Gives an order up that is not paid. A paid one is refunded.",
 			Output: schema.Of[payments.OrderAnswer](), Input: schema.Object(codeMember()),
-			Errors: []tool.ErrorDoc{invalid, notFound, keyConflict(order.CodeNotCancelable, "it is paid, or has ended"), unavailable}}},
+			Errors: []tool.ErrorDoc{invalid, notFound, keyConflict(order.CodeNotCancelable,
+				"it is paid, has ended, or has a deposit of another amount"), unavailable}}},
 		func(ctx context.Context, in codeIn) (tool.Result, error) { return s.CancelOrder(ctx, in.Code) })
 }
 

@@ -25,8 +25,8 @@ type Reconciliations interface {
 	Checks(ctx context.Context, code string) (checks int, next *time.Time, err error)
 	// Unsettled returns orders after a code that wait for a deposit, or were paid since a moment.
 	Unsettled(ctx context.Context, after string, since time.Time, limit int) ([]string, error)
-	// LastSweep is when the last sweep ended that did; zero without one.
-	LastSweep(ctx context.Context) (time.Time, error)
+	// LastSweep is when the last sweep ended, and when the last one that has compared did (SweepReport.Compared); zero without one.
+	LastSweep(ctx context.Context) (ended, compared time.Time, err error)
 	// AddSweep keeps the report of a sweep.
 	AddSweep(ctx context.Context, r SweepReport) error
 }
@@ -299,20 +299,26 @@ type SweepReport struct {
 	Checked, Moved, Drifted, Failed int
 }
 
+// Compared tells whether the sweep counts as the night's comparison: an order that can never be compared must not bring all others
+// up again each hour, and a provider that was away for most of it has compared nothing that anybody could rely on.
+func (r SweepReport) Compared() bool { return r.Failed <= r.Checked/2 }
+
 const (
 	// sweepPage is how many orders a sweep reads at once.
 	sweepPage = 200
 	// sweepWindow is how long after its payment an order is compared. What comes later than that is told by webhooks alone.
 	sweepWindow = 7 * 24 * time.Hour
-	// sweepEvery is the least time from one sweep to the next.
+	// sweepEvery is the least time from one sweep to the next, and sweepAgain that after one which has not compared: less than the hour
+	// after which the job comes again, so that it is made then.
 	sweepEvery = 20 * time.Hour
+	sweepAgain = 30 * time.Minute
 )
 
 // Sweep compares the orders that wait for a deposit, and those paid within seven days, with what the provider says,
-// unless that was done within 20 hours.
+// unless that was done within 20 hours, or tried within half an hour.
 func (s *Service) Sweep(ctx context.Context) error {
-	last, err := s.c.Store.LastSweep(ctx)
-	if err != nil || s.now().Before(last.Add(sweepEvery)) {
+	ended, compared, err := s.c.Store.LastSweep(ctx)
+	if now := s.now(); err != nil || now.Before(compared.Add(sweepEvery)) || now.Before(ended.Add(sweepAgain)) {
 		return err
 	}
 	r, err := s.sweep(ctx)

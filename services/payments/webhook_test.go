@@ -3,6 +3,7 @@ package payments_test
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -330,6 +331,56 @@ func TestLostWebhooks(t *testing.T) {
 	s.do(s.service.Sweep(t.Context())) // not twice a night
 	if n := s.rows(`SELECT count(*) FROM payments.sweeps`); n != 1 {
 		t.Errorf("%d sweeps", n)
+	}
+}
+
+// TestSweepWithoutAProvider: one that could compare next to nothing is no comparison: it is made again within the hour, not at once and
+// not the night after, and the age of the last comparison, of which somebody is told, goes on (SPEC.md 8.4).
+func TestSweepWithoutAProvider(t *testing.T) {
+	t.Parallel()
+	s, clock := idleShop(t, options{})
+	s.do(s.sim.SetWebhookURL(""))
+	age := func() (seconds float64) {
+		t.Helper()
+		readings, err := s.store.Sample(slog.New(slog.DiscardHandler), clock.Now).Ask(t.Context())
+		s.do(err)
+		for _, r := range readings {
+			if r.Gauge == "hub.payments.sweep.age" {
+				seconds = r.Value
+			}
+		}
+		return seconds
+	}
+	sweep := func(wantSweeps int64, wantAge time.Duration) {
+		t.Helper()
+		s.do(s.service.Sweep(t.Context()))
+		if n := s.rows(`SELECT count(*) FROM payments.sweeps`); n != wantSweeps || age() != wantAge.Seconds() {
+			t.Errorf("%d sweeps, want %d; the last comparison is %v s old, want %s", n, wantSweeps, age(), wantAge)
+		}
+	}
+	sweep(1, 0) // there is nothing to compare yet
+	orders := []order.View{s.order(""), s.order(""), s.order("")}
+	for _, o := range orders {
+		s.deposit(o.Code, 11000, 1)
+	}
+	clock.Advance(21 * time.Hour)
+	s.arm(pgsim.ServerError, "get", 5)
+	sweep(2, 21*time.Hour)
+	clock.Advance(time.Minute)
+	sweep(2, 21*time.Hour+time.Minute) // another replica's turn
+	clock.Advance(time.Hour)
+	sweep(3, 22*time.Hour+time.Minute) // two of three are not compared
+	clock.Advance(time.Hour)
+	s.arm(pgsim.ServerError, "get", 1)
+	sweep(4, 0) // one alone is not: the night after
+	clock.Advance(19 * time.Hour)
+	sweep(4, 19*time.Hour)
+	clock.Advance(time.Hour)
+	sweep(5, 0)
+	for _, o := range orders {
+		if o = s.show(o.Code); o.Status != order.Paid {
+			t.Errorf("%+v", o)
+		}
 	}
 }
 

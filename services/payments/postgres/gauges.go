@@ -54,7 +54,8 @@ func (s *Store) waiting(ctx context.Context, began, now time.Time) ([]telemetry.
 			WHERE state = 'PENDING' ORDER BY coalesce(next_at, created_at) LIMIT 1), 0)::float8,
 		(SELECT count(*) FROM (SELECT FROM payments.notices WHERE state = 'DEAD' LIMIT $2) a)::float8,
 		(SELECT count(*) FROM (SELECT FROM payments.deposits WHERE state IN ('MISMATCH', 'UNAPPLIED', 'RETURNING') LIMIT $2) a)::float8,
-		extract(epoch FROM $1 - coalesce((SELECT ended_at FROM payments.sweeps ORDER BY id DESC LIMIT 1), $3))::float8`, now, countedCases, began)
+		extract(epoch FROM $1 - coalesce((SELECT ended_at FROM payments.sweeps WHERE `+whatCompared+`
+			ORDER BY id DESC LIMIT 1), $3))::float8`, now, countedCases, began)
 	if err != nil {
 		return nil, explain(err)
 	}

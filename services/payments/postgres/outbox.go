@@ -207,13 +207,20 @@ func (s *Store) Unsettled(ctx context.Context, after string, since time.Time, li
 	return codes, explain(err)
 }
 
-// LastSweep is when the last sweep ended that did.
-func (s *Store) LastSweep(ctx context.Context) (at time.Time, err error) {
-	var ended *time.Time
-	if err = s.pool.QueryRow(ctx, `SELECT max(ended_at) FROM payments.sweeps`).Scan(&ended); err == nil && ended != nil {
-		at = *ended
+// whatCompared are the sweeps of which payments.SweepReport.Compared is true.
+const whatCompared = `failed <= checked / 2`
+
+// LastSweep is when the last sweep ended, and when the last one that has compared did.
+func (s *Store) LastSweep(ctx context.Context) (ended, compared time.Time, err error) {
+	var last, done *time.Time
+	err = s.pool.QueryRow(ctx, `SELECT max(ended_at), max(ended_at) FILTER (WHERE `+whatCompared+`) FROM payments.sweeps`).Scan(&last, &done)
+	if err == nil && last != nil {
+		ended = *last
 	}
-	return at, explain(err)
+	if err == nil && done != nil {
+		compared = *done
+	}
+	return ended, compared, explain(err)
 }
 
 // AddSweep keeps the report of a sweep.

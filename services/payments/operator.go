@@ -17,6 +17,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
+	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/provider"
 )
@@ -44,7 +45,7 @@ type Reports interface {
 	Days(ctx context.Context, f Filter, from time.Time) ([]DailyTotal, error)
 	// Export hands over the orders that a filter leaves, newest first, limit at most; more tells that some are left.
 	Export(ctx context.Context, f Filter, limit int, row func(order.Order) error) (more bool, err error)
-	// Ledger is what was received, and what became of it, by app.
+	// Ledger is what was received, and what became of it, by app and environment.
 	Ledger(ctx context.Context) ([]LedgerAccount, error)
 	// Unbalanced are the orders whose ledger does not balance, limit at most.
 	Unbalanced(ctx context.Context, limit int) ([]LedgerAccount, error)
@@ -72,11 +73,12 @@ type DailyTotal struct {
 	Paid, Refunded int64
 }
 
-// LedgerAccount is money by app, or of one order: what was received, and what became of it. Orders is how many there are. It
+// LedgerAccount is money by app and environment, or of one order: what was received, and what became of it. Orders is how many there are. It
 // is reckoned from the rows of deposits and refunds on one side and from those of orders on the other, so that a defect in
 // either shows as a difference (SPEC.md 11).
 type LedgerAccount struct {
 	ServiceCode, Code string
+	Env               credentials.Env
 	Orders            int64
 	// Received is the sum of all deposits; the next five are what became of it.
 	Received, Applied, Open, Returning, Returned, Reversed int64
@@ -111,6 +113,9 @@ const StuckFor = time.Hour
 
 // MaxNote bounds a note, in characters.
 const MaxNote = 500
+
+// Env is the environment of new orders.
+func (s *Service) Env() credentials.Env { return s.c.Env }
 
 // Reports are what operators read.
 func (s *Service) Reports() Reports { return s.c.Store }

@@ -716,6 +716,39 @@ func TestBooksAddUp(t *testing.T) {
 	}
 }
 
+// TestEnvironmentsAreApart: money of another environment is in no sum, of a list or of the ledger, and is called so where it is shown.
+func TestEnvironmentsAreApart(t *testing.T) {
+	t.Parallel()
+	d, _ := idleDesk(t, false, nil)
+	tried, sold := d.paidIdle(), d.paidIdle()
+	if _, err := d.super.Exec(t.Context(), `UPDATE payments.orders SET env = 'production', attention = 'LATE_DEPOSIT' WHERE code = $1`,
+		sold.Code); err != nil {
+		t.Fatal(err)
+	}
+	d.page("/admin/orders?within=24h", tried.Code, "!"+sold.Code, "Totals Sandbox", "All1₩11,000", "!22,000")
+	d.page("/admin/orders?env=production", sold.Code, "!"+tried.Code, "Totals Production", "All1₩11,000", "!22,000")
+	for _, at := range []string{"env=both", "app=svc&env=both"} {
+		d.page("/admin/orders?"+at, tried.Code, sold.Code, "Totals Sandbox", "All1₩11,000", "Paid Late deposit Production", "!22,000")
+	}
+	for _, at := range []string{"q=" + sold.Code, "show=attention"} { // what is looked for is found
+		d.page("/admin/orders?"+at, sold.Code, "!"+tried.Code, "Paid Late deposit Production", "!Totals")
+	}
+	page := d.page("/admin/orders/conservation", "svcYes1", "svc ProductionYes1", "AllYes1", "All ProductionYes1", "!22,000")
+	if strings.Count(page, "₩11,000") < 4 {
+		t.Error(page)
+	}
+	for path, want := range map[string]string{"/admin/orders/export": "1", "/admin/orders/export?env=both": "2",
+		"/admin/orders/conservation/export": "4"} {
+		rows, err := csv.NewReader(d.send(ada("admin"), "GET", path, nil).Body).ReadAll()
+		if err != nil || fmt.Sprint(len(rows)-1) != want {
+			t.Errorf("%s: %v, %v", path, rows, err)
+		}
+		if strings.Contains(path, "conservation") && (rows[0][len(rows[0])-1] != "env" || rows[4][0] != "(all)" || rows[4][4] != "11000") {
+			t.Errorf("%v", rows)
+		}
+	}
+}
+
 // TestPagesAtScale: the pages come soon among 100,000 orders.
 func TestPagesAtScale(t *testing.T) {
 	t.Parallel()

@@ -82,6 +82,8 @@ type Actor struct {
 type Filter struct {
 	// ServiceCode and ExternalUserID are empty for an operator, who sees all.
 	ServiceCode, ExternalUserID string
+	// Env is empty for both.
+	Env                         credentials.Env
 	Status                      []order.Status
 	PayMethod                   provider.PayMethod
 	CreatedAfter, CreatedBefore time.Time

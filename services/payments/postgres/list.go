@@ -50,6 +50,9 @@ func conditions(f payments.Filter) (where string, args []any) {
 	if f.ExternalUserID != "" {
 		add(`external_user_id = $%d`, f.ExternalUserID)
 	}
+	if f.Env != "" {
+		add(`env = $%d`, string(f.Env))
+	}
 	if len(f.Status) == 1 {
 		add(`status = $%d`, f.Status[0])
 	} else if len(f.Status) > 1 {

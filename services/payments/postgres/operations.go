@@ -119,20 +119,21 @@ const ledgerTables = `FROM payments.orders o
 			coalesce(sum(amount) FILTER (WHERE status = 'PENDING'), 0)::bigint AS pending
 		FROM payments.refunds GROUP BY order_id) r ON r.order_id = o.id`
 
-// Ledger is what was received, and what became of it, by app.
+// Ledger is what was received, and what became of it, by app and environment.
 func (s *Store) Ledger(ctx context.Context) ([]payments.LedgerAccount, error) {
 	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.LedgerAccount],
-		`SELECT o.service_code, '', count(*), coalesce(sum(received), 0)::bigint,
+		`SELECT o.service_code, '', o.env, count(*), coalesce(sum(received), 0)::bigint,
 		coalesce(sum(applied), 0)::bigint, coalesce(sum(open), 0)::bigint, coalesce(sum(asked), 0)::bigint, coalesce(sum(returned), 0)::bigint,
 		coalesce(sum(reversed), 0)::bigint, sum(paid_amount)::bigint, sum(refunded_amount)::bigint, sum(pending_refund)::bigint,
-		coalesce(sum(done), 0)::bigint, coalesce(sum(pending), 0)::bigint `+ledgerTables+` GROUP BY o.service_code ORDER BY o.service_code`)
+		coalesce(sum(done), 0)::bigint, coalesce(sum(pending), 0)::bigint `+ledgerTables+` GROUP BY o.service_code, o.env
+		ORDER BY o.service_code, o.env`)
 	return list, explain(err)
 }
 
 // Unbalanced are the orders whose ledger does not balance.
 func (s *Store) Unbalanced(ctx context.Context, limit int) ([]payments.LedgerAccount, error) {
 	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.LedgerAccount],
-		`SELECT o.service_code, o.code, 1::bigint, coalesce(received, 0),
+		`SELECT o.service_code, o.code, o.env, 1::bigint, coalesce(received, 0),
 		coalesce(applied, 0), coalesce(open, 0), coalesce(asked, 0), coalesce(returned, 0), coalesce(reversed, 0), paid_amount, refunded_amount,
 		pending_refund, coalesce(done, 0), coalesce(pending, 0) `+ledgerTables+`
 		WHERE coalesce(received, 0) <> coalesce(applied + open + asked + returned + reversed, 0) OR coalesce(applied, 0) <> paid_amount

@@ -9,6 +9,7 @@ import (
 	"hub.internal/pkg/web"
 	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
 )
 
 const (
@@ -21,6 +22,8 @@ const (
 // The name is of conservation of money: what was received equals what is somewhere.
 type conservationPage struct {
 	Apps []payments.LedgerAccount
+	// Sums are those of each environment, and Sum is that of the process.
+	Sums []payments.LedgerAccount
 	Sum  payments.LedgerAccount
 	// Wrong are the orders that do not add up; none is the rule.
 	Wrong []payments.LedgerAccount
@@ -38,8 +41,13 @@ func (p *Pages) conservation(w http.ResponseWriter, r *http.Request) error {
 	ctx, reports := r.Context(), p.service.Reports()
 	page := conservationPage{Most: mostUnbalanced, Export: conservationPath + "/export"}
 	var err error
-	if page.Apps, page.Sum, err = p.accounts(r); err != nil {
+	if page.Apps, page.Sums, err = p.accounts(r); err != nil {
 		return err
+	}
+	for _, sum := range page.Sums {
+		if sum.Env == p.service.Env() {
+			page.Sum = sum
+		}
 	}
 	if page.Wrong, err = reports.Unbalanced(ctx, mostUnbalanced); err != nil {
 		return err
@@ -54,9 +62,9 @@ func (p *Pages) conservation(w http.ResponseWriter, r *http.Request) error {
 		Lead: i18n.T(ctx, "All that was received is somewhere: with an order, with an open case, or back with its payer.")})
 }
 
-// accounts are those of the apps, what does not add up first, and their sum.
+// accounts are those of the apps, what does not add up first, and the sum of each environment: money of the sandbox is none.
 // The sort is stable, so apps keep the order of the store otherwise.
-func (p *Pages) accounts(r *http.Request) (apps []payments.LedgerAccount, sum payments.LedgerAccount, err error) {
+func (p *Pages) accounts(r *http.Request) (apps, sums []payments.LedgerAccount, err error) {
 	apps, err = p.service.Reports().Ledger(r.Context())
 	slices.SortStableFunc(apps, func(a, b payments.LedgerAccount) int {
 		switch {
@@ -67,21 +75,29 @@ func (p *Pages) accounts(r *http.Request) (apps []payments.LedgerAccount, sum pa
 		}
 		return 1
 	})
-	for _, a := range apps {
-		sum = sum.Add(a)
+	for _, env := range []credentials.Env{credentials.Production, credentials.Sandbox} {
+		sum := payments.LedgerAccount{Env: env}
+		for _, a := range apps {
+			if a.Env == env {
+				sum = sum.Add(a)
+			}
+		}
+		if sum.Orders > 0 {
+			sums = append(sums, sum)
+		}
 	}
-	return apps, sum, err
+	return apps, sums, err
 }
 
-// accountColumns is the header of the export of accounts; programs read it, so that names stay.
+// accountColumns is the header of the export of accounts; programs read it, so that names stay and new ones come at the end.
 var accountColumns = []string{"app", "order", "orders", "adds_up", "received", "applied", "open", "being_returned", "returned",
 	"reversed", "gap", "paid",
-	"refunded", "refunds_done", "pending", "refunds_pending"}
+	"refunded", "refunds_done", "pending", "refunds_pending", "env"}
 
-// exportAccounts answers the orders that do not add up, the apps, and their sum as CSV.
+// exportAccounts answers the orders that do not add up, the apps, and their sums as CSV.
 // That somebody takes it away is in the audit log before the first byte (pay.conservation.export).
 func (p *Pages) exportAccounts(w http.ResponseWriter, r *http.Request) error {
-	apps, sum, err := p.accounts(r)
+	apps, sums, err := p.accounts(r)
 	if err != nil {
 		return err
 	}
@@ -93,16 +109,18 @@ func (p *Pages) exportAccounts(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	// No app has this code: parentheses are no part of one.
-	sum.ServiceCode = "(all)"
+	for i := range sums {
+		sums[i].ServiceCode = "(all)"
+	}
 	return web.Export(w, r, "conservation-"+p.now().UTC().Format("20060102-150405"), accountColumns,
 		func(row func(cells ...string) error) error {
-			for _, a := range slices.Concat(wrong, apps, []payments.LedgerAccount{sum}) {
+			for _, a := range slices.Concat(wrong, apps, sums) {
 				cells := []string{a.ServiceCode, a.Code, strconv.FormatInt(a.Orders, 10), strconv.FormatBool(a.Balanced())}
 				for _, n := range []int64{a.Received, a.Applied, a.Open, a.Returning, a.Returned, a.Reversed, a.Unaccounted(), a.Paid, a.Refunded,
 					a.RefundsDone, a.Pending, a.RefundsPending} {
 					cells = append(cells, strconv.FormatInt(n, 10))
 				}
-				if err := row(cells...); err != nil {
+				if err := row(append(cells, string(a.Env))...); err != nil {
 					return err
 				}
 			}

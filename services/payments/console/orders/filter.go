@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"hub.internal/pkg/web"
 	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/provider"
 )
@@ -20,6 +22,8 @@ const (
 	allTime = "all"
 	lately  = "30d"
 	oneDay  = 24 * time.Hour
+	// bothEnvs is the environment that leaves out nothing.
+	bothEnvs = "both"
 )
 
 // The parts of the list.
@@ -49,7 +53,7 @@ var periods = []struct {
 // marked as wrong: the list would silently be another one.
 // Each call of Text, Choice and Moment adds a field to the form and reads it, so this is the form as well. Wrong is set by a time that
 // is none.
-func filterOf(ctx context.Context, v url.Values, now time.Time) filter {
+func filterOf(ctx context.Context, v url.Values, now time.Time, own credentials.Env) filter {
 	f := filter{FilterForm: web.ReadFilter(v)}
 	f.Show = f.Typed("show")
 	if !slices.Contains([]string{showAttention, showStuck, showUndelivered}, f.Show) {
@@ -65,15 +69,29 @@ func filterOf(ctx context.Context, v url.Values, now time.Time) filter {
 		web.Option{Value: string(provider.Card), Text: i18n.T(ctx, "Card")},
 		web.Option{Value: string(provider.VBank), Text: i18n.T(ctx, "Virtual account")}))
 	f.ServiceCode = f.Text(web.Field{Name: "app", Label: i18n.T(ctx, "App")})
+	env := f.Choice(web.Field{Name: "env", Label: i18n.T(ctx, "Environment")}, environments(ctx, own)...)
 	within := f.Choice(web.Field{Name: "within", Label: i18n.T(ctx, "Made within the last")}, withins(ctx)...)
 	f.CreatedAfter = f.Moment(web.Field{Name: "from", Label: i18n.T(ctx, "From")})
 	f.CreatedBefore = f.Moment(web.Field{Name: "to", Label: i18n.T(ctx, "To")})
 	f.limit(within, now)
+	switch {
+	case env == bothEnvs:
+	case env != "":
+		f.Env = credentials.Env(env)
+	case f.Search == "" && f.Show == showAll:
+		f.Env = own
+	}
 	return f
 }
 
+// sums are which orders are added up: those of one environment, since money of the sandbox is none.
+func (f filter) sums(own credentials.Env) payments.Filter {
+	f.Env = cmp.Or(f.Env, own)
+	return f.Filter
+}
+
 // limit keeps the part of the list, and a period where nothing else limits it: who looks for one order, or for a case,
-// finds it however old it is.
+// finds it however old it is, and of whatever environment.
 // An example: /admin/orders shows 30 days, and /admin/orders?show=attention all cases. READY for longer than payments.StuckFor is stuck.
 func (f *filter) limit(within string, now time.Time) {
 	if within == "" && f.CreatedAfter.IsZero() && f.CreatedBefore.IsZero() && f.Search == "" && f.Show == showAll {
@@ -101,6 +119,13 @@ func statuses(ctx context.Context) []web.Option {
 		list = append(list, web.Option{Value: string(s), Text: said(ctx, statusBadge(s))})
 	}
 	return list
+}
+
+// environments are the options for the environment.
+func environments(ctx context.Context, own credentials.Env) []web.Option {
+	return []web.Option{{Text: i18n.T(ctx, "%s, or both when something is looked for", said(ctx, envBadge(own)))},
+		{Value: string(credentials.Production), Text: i18n.T(ctx, "Production")},
+		{Value: string(credentials.Sandbox), Text: i18n.T(ctx, "Sandbox")}, {Value: bothEnvs, Text: i18n.T(ctx, "Both")}}
 }
 
 // withins are the options for the period. That of a page which was asked for no period stays chosen: a form that came back with 30 days

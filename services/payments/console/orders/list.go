@@ -12,6 +12,7 @@ import (
 	"hub.internal/pkg/web"
 	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/provider"
 )
@@ -37,7 +38,8 @@ type listPage struct {
 	Cases  payments.AttentionCounts
 	All    string // the address of all cases
 	Orders []order.Order
-	// Totals and Sum are over all pages of the list; Plot is nil when there is nothing to draw.
+	// Totals and Sum are over all pages of the list, of the orders of one environment, Env; Plot is nil when there is nothing to draw.
+	Env    credentials.Env
 	Totals []payments.StatusTotal
 	Sum    payments.StatusTotal
 	Plot   *web.Plot
@@ -51,7 +53,7 @@ type listPage struct {
 // A time that is none is status 422, with the form and without a list. Pages go by keyset pagination: after is a moment and a code.
 func (p *Pages) list(w http.ResponseWriter, r *http.Request) error {
 	ctx, q, now := r.Context(), r.URL.Query(), p.now()
-	f := filterOf(ctx, q, now)
+	f := filterOf(ctx, q, now, p.service.Env())
 	// A form sends its empty fields too; the address without them is the one to keep.
 	for name := range q {
 		if q.Get(name) == "" {
@@ -105,11 +107,13 @@ func (p *Pages) loadList(r *http.Request, page *listPage, f filter, now time.Tim
 		}
 		page.First = ordersOf(aggregates)
 	}
-	if page.Totals, err = reports.Totals(ctx, f.Filter); err != nil {
+	sums := f.sums(p.service.Env())
+	page.Env = sums.Env
+	if page.Totals, err = reports.Totals(ctx, sums); err != nil {
 		return err
 	}
 	page.addTotals()
-	return p.plot(r, page, f, now)
+	return p.plot(r, page, sums, now)
 }
 
 // ordersOf leaves of aggregates what a row of the list shows.
@@ -149,8 +153,8 @@ func (l *listPage) addTotals() {
 // korea is where the days of the plot begin.
 var korea = time.FixedZone("KST", 9*60*60)
 
-// plot draws what was paid and paid back by day, of the orders that are shown.
-func (p *Pages) plot(r *http.Request, page *listPage, f filter, now time.Time) error {
+// plot draws what was paid and paid back by day, of the orders that are added up.
+func (p *Pages) plot(r *http.Request, page *listPage, f payments.Filter, now time.Time) error {
 	ctx, to := r.Context(), now
 	if !f.CreatedBefore.IsZero() && f.CreatedBefore.Before(now) {
 		to = f.CreatedBefore
@@ -161,7 +165,7 @@ func (p *Pages) plot(r *http.Request, page *listPage, f filter, now time.Time) e
 		from = oldest
 	}
 	from = midnight(from)
-	days, err := p.service.Reports().Days(ctx, f.Filter, from)
+	days, err := p.service.Reports().Days(ctx, f, from)
 	if err != nil || len(days) == 0 {
 		return err
 	}
@@ -200,7 +204,7 @@ var exportColumns = []string{"code", "status", "attention", "app", "external_use
 // The rows are streamed, so an error in the middle can only break off. One row at the end says when the limit has cut it.
 func (p *Pages) export(w http.ResponseWriter, r *http.Request) error {
 	now := p.now()
-	f := filterOf(r.Context(), r.URL.Query(), now)
+	f := filterOf(r.Context(), r.URL.Query(), now, p.service.Env())
 	if f.Wrong {
 		return fault.New(fault.Validation, "From and to have to be times such as 2026-01-31 09:30, in UTC.")
 	}

@@ -17,6 +17,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/order"
 )
 
@@ -41,7 +42,9 @@ type Pages struct {
 func New(service *payments.Service, now func() time.Time, site func(web.Options) (*web.Site, error)) (*Pages, error) {
 	s, err := site(web.Options{Files: files, Folder: "orders", Funcs: template.FuncMap{"won": won, "status": statusBadge,
 		"attention": attentionBadge,
-		"deposit":   depositBadge, "refund": refundBadge, "notice": noticeBadge, "outcome": outcomeBadge, "happened": happened}})
+		"deposit":   depositBadge, "refund": refundBadge, "notice": noticeBadge, "outcome": outcomeBadge, "happened": happened, "env": envBadge,
+		// What is of another environment than all the rest says so.
+		"elsewhere": func(e credentials.Env) bool { return e != service.Env() }}})
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"hub.internal/pkg/web"
 	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/credentials"
 	"hub.internal/services/payments/order"
 )
 
@@ -38,6 +39,14 @@ var statusBadges = map[order.Status]web.Badge{
 	order.Ready: {Text: i18n.N("Ready")}, order.AwaitingDeposit: {Kind: "info", Text: i18n.N("Awaiting deposit")},
 	order.Paid: {Kind: "good", Text: i18n.N("Paid")}, order.Refunded: {Kind: "warn", Text: i18n.N("Refunded")},
 	order.Canceled: {Text: i18n.N("Canceled")}, order.Expired: {Text: i18n.N("Expired")}, order.Failed: {Kind: "bad", Text: i18n.N("Failed")},
+}
+
+// envBadge is the badge of an environment.
+func envBadge(e credentials.Env) web.Badge { return badgeOf(envBadges, e) }
+
+// envBadges has the words for each environment.
+var envBadges = map[credentials.Env]web.Badge{
+	credentials.Production: {Kind: "info", Text: i18n.N("Production")}, credentials.Sandbox: {Text: i18n.N("Sandbox")},
 }
 
 // reason is what an operator is told of a case.

@@ -749,6 +749,19 @@ func TestEnvironmentsAreApart(t *testing.T) {
 	}
 }
 
+// TestTheOrderSaysWhatHolds: a resolved drift comes back with news alone (SPEC.md 4.5), and a webhook that was given up, as one that the
+// provider does not explain, may be about an order that is there.
+func TestTheOrderSaysWhatHolds(t *testing.T) {
+	t.Parallel()
+	d, _ := idleDesk(t, false, nil)
+	o := d.paidIdle()
+	if _, err := d.super.Exec(t.Context(), `UPDATE payments.orders SET attention = 'BALANCE_DRIFT';
+		UPDATE payments.webhooks SET outcome = 'ABANDONED'`); err != nil {
+		t.Fatal(err)
+	}
+	d.page("/admin/orders/"+o.Code, "resolve the case. It shows again when the provider says something new.", "Given up", "!No such order")
+}
+
 // TestPagesAtScale: the pages come soon among 100,000 orders.
 func TestPagesAtScale(t *testing.T) {
 	t.Parallel()

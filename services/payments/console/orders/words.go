@@ -65,7 +65,7 @@ var cases = map[order.Attention]reason{
 			"Settle it with the provider, and then resolve the case.")},
 	order.BalanceDrift: {i18n.N("Balance drift"),
 		i18n.N("The provider has another balance than Hub. Compare the refunds here with the provider’s own pages, and then resolve the case. " +
-			"While it lasts, the next question to the provider opens it again.")},
+			"It shows again when the provider says something new.")},
 }
 
 // attentionBadge names a case. All of them are bad news.
@@ -121,7 +121,7 @@ var outcomeBadges = map[payments.WebhookOutcome]web.Badge{
 	payments.WebhookApplied:   {Kind: "good", Text: i18n.N("Moved the order")},
 	payments.WebhookIgnored:   {Text: i18n.N("Nothing new")},
 	payments.WebhookUnmatched: {Kind: "warn", Text: i18n.N("No such order yet")},
-	payments.WebhookAbandoned: {Kind: "bad", Text: i18n.N("No such order")},
+	payments.WebhookAbandoned: {Kind: "bad", Text: i18n.N("Given up")},
 }
 
 // triggers tells each event of the history in words.

@@ -138,6 +138,42 @@ func TestKeyOfAnotherCall(t *testing.T) {
 	}
 }
 
+// TestDefaultsMakeNoOtherCall: a default that is written out is the default, in either order (SPEC.md 7.1), and anything else is another
+// call.
+func TestDefaultsMakeNoOtherCall(t *testing.T) {
+	t.Parallel()
+	s, _ := idleShop(t, options{})
+	const vbank = `{"amount":11000,"payMethod":"vbank"}`
+	paid := s.paidIdle()
+	refunded := `{"code":"` + paid.Code + `","amount":100,` + account + `}`
+	for i, c := range []struct {
+		route, left, written string
+		other                bool
+	}{
+		{create, vbank, `{"amount":11000,"payMethod":"vbank","vbank":null}`, false},
+		{create, vbank, `{"amount":11000,"payMethod":"vbank","vbank":{}}`, false},
+		{create, vbank, `{"amount":11000,"payMethod":"vbank","vbank":{"validHours":168}}`, false},
+		{create, vbank, `{"amount":11000,"payMethod":"vbank","vbank":{"validHours":168,"holder":"Hub"},"buyer":{},"metadata":{}}`, false},
+		{create, vbank, `{"amount":11000,"payMethod":"vbank","vbank":{"validHours":167}}`, true},
+		{create, vbank, `{"amount":11000,"payMethod":"vbank","vbank":{"holder":"hub"}}`, true},
+		{create, vbank, `{"amount":11000,"payMethod":"vbank","metadata":{"a":""}}`, true},
+		{create, `{"amount":11000}`, `{"amount":11000,"payMethod":"card","orderName":null,"metadata":{}}`, false},
+		{create, `{"supplyAmount":10000}`, `{"supplyAmount":10000,"vat":0}`, false},
+		{create, `{"amount":11000}`, `{"amount":11000,"vat":0}`, true}, // which holds a tax of 1/11 where it says nothing
+		{refund, refunded, refunded[:len(refunded)-1] + `,"reason":"requested"}`, false},
+		{refund, refunded, refunded[:len(refunded)-1] + `,"reason":"asked"}`, true},
+	} {
+		for turn, pair := range [][2]string{{c.left, c.written}, {c.written, c.left}} {
+			key := fmt.Sprint("k", i, "-", turn)
+			a := s.must(c.route, key, pair[0])
+			b, err := s.call(c.route, key, pair[1])
+			if c.other && detail(err) != "IDEMPOTENCY_KEY_CONFLICT" || !c.other && (err != nil || !b.Replayed || b.Raw != a.Raw) {
+				t.Errorf("%s after %s: %v, replayed %v", pair[1], pair[0], err, b.Replayed)
+			}
+		}
+	}
+}
+
 // TestOthersOrdersAreNotThere: of another app, or another user of the same app, on every route (SPEC.md 1).
 func TestOthersOrdersAreNotThere(t *testing.T) {
 	t.Parallel()

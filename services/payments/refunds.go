@@ -1,6 +1,7 @@
 package payments
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,6 +44,9 @@ func (s *Service) Refund(ctx context.Context, code string, in RefundInput) (tool
 
 // refundCall is the call of a refund that ctx belongs to.
 func (s *Service) refundCall(ctx context.Context, code string, in RefundInput) (write.Call, error) {
+	if in.Reason == defaultReason {
+		in.Reason = "" // as CreateInput.unstated does
+	}
 	return write.NewRouteCall(ctx, operationRefund, http.MethodPost, "/v1/pay/orders/{code}/refund", struct {
 		Code string
 		RefundInput
@@ -52,11 +56,8 @@ func (s *Service) refundCall(ctx context.Context, code string, in RefundInput) (
 // refund is Refund with the key of its call.
 func (s *Service) refund(ctx context.Context, call write.Call, code string, in RefundInput) (answer tool.Result, err error) {
 	// The code is drawn before the key is claimed, because the account is sealed under it.
-	asked := order.RefundRequest{Code: s.newCode(refundPrefix), Amount: in.Amount, Reason: in.Reason,
+	asked := order.RefundRequest{Code: s.newCode(refundPrefix), Amount: in.Amount, Reason: cmp.Or(in.Reason, defaultReason),
 		ExpectedRefundable: in.ExpectedRefundable}
-	if asked.Reason == "" {
-		asked.Reason = "requested"
-	}
 	if in.Account != nil {
 		if asked.Account, asked.Masked, err = s.sealAccount(refundAccountName(asked.Code), *in.Account); err != nil {
 			return tool.Result{}, err

@@ -762,6 +762,24 @@ func TestTheOrderSaysWhatHolds(t *testing.T) {
 	d.page("/admin/orders/"+o.Code, "resolve the case. It shows again when the provider says something new.", "Given up", "!No such order")
 }
 
+// TestReturnsAreLookedFor: by Hub's code and by the provider's id of the return of a deposit, as of a refund.
+func TestReturnsAreLookedFor(t *testing.T) {
+	t.Parallel()
+	d, _ := idleDesk(t, false, nil)
+	other, o := d.paidIdle(), d.paidIdle()
+	d.deposit(o.Code, 11000, 1)
+	d.drain()
+	path := d.depositPath(o.Code)
+	d.says(path+"/return", d.form(path+"/return", payersAccount...), "is paid back")
+	// That of a part is another one than the payment's.
+	if _, err := d.super.Exec(t.Context(), `UPDATE payments.deposits SET return_tid = 'back-1' WHERE return_tid IS NOT NULL`); err != nil {
+		t.Fatal(err)
+	}
+	for _, q := range []string{d.book(o.Code).Deposits[1].Return.Code, "back-1"} {
+		d.page("/admin/orders?q="+q, o.Code, "!"+other.Code)
+	}
+}
+
 // TestPagesAtScale: the pages come soon among 100,000 orders.
 func TestPagesAtScale(t *testing.T) {
 	t.Parallel()

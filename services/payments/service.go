@@ -92,7 +92,8 @@ type Filter struct {
 	// ReadySince has those that have been READY since before a moment, Undelivered those with a message that was given up.
 	ReadySince  time.Time
 	Undelivered bool
-	// Search is the code of an order or of a refund, a clientOrderId, a provider's id, or the number of a virtual account.
+	// Search is the code of an order, of a refund or of a deposit's return, a clientOrderId, a provider's id, or the number of a virtual
+	// account.
 	Search string
 	// Before is the position below which the list goes on.
 	Before Position

@@ -76,6 +76,8 @@ func conditions(f payments.Filter) (where string, args []any) {
 			UNION SELECT id FROM payments.orders WHERE tid = $%[1]d
 			UNION SELECT id FROM payments.orders WHERE account_number = $%[1]d AND account_number <> ''
 			UNION SELECT order_id FROM payments.deposits WHERE tid = $%[1]d
+			UNION SELECT order_id FROM payments.deposits WHERE return_code = $%[1]d
+			UNION SELECT order_id FROM payments.deposits WHERE return_tid = $%[1]d
 			UNION SELECT order_id FROM payments.refunds WHERE code = $%[1]d UNION SELECT order_id FROM payments.refunds WHERE tid =
 				$%[1]d)`, f.Search)
 	}

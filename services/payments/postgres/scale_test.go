@@ -100,6 +100,7 @@ func TestStatementsAtScale(t *testing.T) {
 				Before: payments.Position{At: now.Add(-50_000 * 10 * time.Second), Code: code}})
 			must(err)
 		},
+		"a search":              func() { _, err := store.Orders(t.Context(), payments.Filter{Search: "rt-50000", Limit: 51}); must(err) },
 		"those with attention":  func() { _, err := store.Orders(t.Context(), payments.Filter{Attention: true, Limit: 51}); must(err) },
 		"a page of the sweep":   func() { _, err := store.Unsettled(t.Context(), code, now.Add(-7*24*time.Hour), 200); must(err) },
 		"calls that are left":   func() { _, err := store.AbandonedClaims(t.Context(), 100); must(err) },

@@ -8,8 +8,8 @@ import (
 	"hub.internal/services/payments"
 )
 
-// Find returns the orders that an operator may mean: by the code of an order or of a refund, a client's or a provider's id, or the
-// number of a virtual account, each whole.
+// Find returns the orders that an operator may mean: by the code of an order, of a refund or of a deposit's return, a client's or a
+// provider's id, or the number of a virtual account, each whole.
 func (p *Pages) Find(ctx context.Context, u web.User, text string) (found web.FindResponse, err error) {
 	if !u.Is(admin) {
 		return found, nil

@@ -119,7 +119,7 @@ func (a *Aggregate) Apply(s provider.Snapshot) error {
 			return a.record(Decline, Failed, "")
 		}
 	case provider.PaymentExpired:
-		if o.Status == Ready || o.Status == AwaitingDeposit && a.pastDue() {
+		if !a.awaitsAnother(s) && (o.Status == Ready || o.Status == AwaitingDeposit && a.pastDue()) {
 			return a.record(Lapse, Expired, "")
 		}
 		return a.applyReversal(s)
@@ -278,11 +278,19 @@ func (a *Aggregate) applyCancellation(s provider.Snapshot) error {
 			}
 			return a.settleCancellations(s)
 		}
+		if a.awaitsAnother(s) {
+			return nil
+		}
 		return a.record(Cancel, Canceled, "")
 	case Paid, Refunded:
 		return a.settleCancellations(s)
 	}
 	return nil
+}
+
+// awaitsAnother tells that the order waits for another payment than the snapshot's, of which the end of that one says nothing.
+func (a *Aggregate) awaitsAnother(s provider.Snapshot) bool {
+	return a.Order.TID != "" && s.TID != "" && a.Order.TID != s.TID
 }
 
 // CheckBalance compares the provider's balance with what Hub takes for refundable: unequal ones are for an operator.

@@ -148,3 +148,29 @@ func TestManyCancellations(t *testing.T) {
 		}
 	}
 }
+
+// TestNewsOfAnotherPayment: that another payment of the order was given up, or has run out, says nothing of the one that it waits for.
+func TestNewsOfAnotherPayment(t *testing.T) {
+	t.Parallel()
+	for _, status := range []provider.PaymentStatus{provider.PaymentCanceled, provider.PaymentExpired} {
+		for tid, want := range map[string]order.Status{"t0": order.AwaitingDeposit, "t1": map[provider.PaymentStatus]order.Status{
+			provider.PaymentCanceled: order.Canceled, provider.PaymentExpired: order.Expired}[status]} {
+			a := open(t, provider.VBank)
+			issued := provider.Snapshot{TID: "t1", Code: "po_1", Status: provider.PaymentIssued, Amount: 11000, Balance: 11000,
+				Account: &provider.VirtualAccount{Number: "1", ExpiresAt: noon.Add(time.Hour)}}
+			said(t, a, issued)
+			a.Now = noon.Add(2 * time.Hour)
+			if said(t, a, provider.Snapshot{TID: tid, Code: "po_1", Status: status, Amount: 5000}); a.Order.Status != want {
+				t.Errorf("%s is %s: the order is %s", tid, status, a.Order.Status)
+			}
+			if tid == "t1" {
+				continue
+			}
+			paid := issued
+			paid.Status, paid.PaidAt = provider.PaymentPaid, noon.Add(time.Minute)
+			if said(t, a, paid); a.Order.Status != order.Paid || a.Order.Attention != "" {
+				t.Errorf("what it waited for was paid, and it is %s %s", a.Order.Status, a.Order.Attention)
+			}
+		}
+	}
+}

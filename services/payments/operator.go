@@ -73,8 +73,8 @@ type DailyTotal struct {
 	Paid, Refunded int64
 }
 
-// LedgerAccount is money by app and environment, or of one order: what was received, and what became of it. Orders is how many there are. It
-// is reckoned from the rows of deposits and refunds on one side and from those of orders on the other, so that a defect in
+// LedgerAccount is money by app and environment, or of one order: what was received, and what became of it. Orders is how many there
+// are. It is reckoned from the rows of deposits and refunds on one side and from those of orders on the other, so that a defect in
 // either shows as a difference (SPEC.md 11).
 type LedgerAccount struct {
 	ServiceCode, Code string

@@ -586,6 +586,10 @@ func TestOrdersAreListed(t *testing.T) {
 	if w := d.send(ada("admin"), "GET", "/admin/orders?from=yesterday", nil); w.Code != http.StatusUnprocessableEntity {
 		t.Errorf("%d", w.Code)
 	}
+	w := d.send(ada("admin"), "GET", "/admin/orders/export?from=yesterday&zone=Asia%2FSeoul", nil)
+	if d.has(w, "in UTC or in the zone of the address"); w.Code == http.StatusOK {
+		t.Errorf("%d", w.Code)
+	}
 	if w := d.send(
 		ada("admin"),
 		"GET",
@@ -595,7 +599,7 @@ func TestOrdersAreListed(t *testing.T) {
 		w.Header().Get("Location") != "/admin/orders?status=PAID" {
 		t.Errorf("%d %s", w.Code, w.Header())
 	}
-	w := d.send(ada("admin"), "GET", "/admin/orders/export?within=all", nil)
+	w = d.send(ada("admin"), "GET", "/admin/orders/export?within=all", nil)
 	rows, err := csv.NewReader(w.Body).ReadAll()
 	if err != nil || len(rows) != 4 || len(rows[0]) != len(rows[1]) {
 		t.Fatalf("%v %v", rows, err)
@@ -713,6 +717,21 @@ func TestBooksAddUp(t *testing.T) {
 	rows, err := csv.NewReader(w.Body).ReadAll()
 	if err != nil || len(rows) != 4 || rows[1][1] != o.Code || rows[1][3] != "false" || rows[3][0] != "(all)" {
 		t.Errorf("%v %v", rows, err)
+	}
+}
+
+// TestExportOfAccountsIsCut: one that has not all that does not add up says so, as that of orders does.
+func TestExportOfAccountsIsCut(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, options{idle: true})
+	d.many(101)
+	if _, err := d.super.Exec(t.Context(), `INSERT INTO payments.refunds (code, order_id, amount, status, source, reason, created_at)
+		SELECT 'rf_y' || id, id, 5, 'PENDING', 'api', 'x', now() FROM payments.orders`); err != nil {
+		t.Fatal(err)
+	}
+	text := d.send(ada("admin"), "GET", "/admin/orders/conservation/export", nil).Body.String()
+	if n := strings.Count(text, ",false,"); n < 100 || !strings.Contains(text, "\nNOT COMPLETE: an export has the newest 100 ") {
+		t.Errorf("%d accounts that do not add up, and the end is %s", n, text[len(text)-300:])
 	}
 }
 

@@ -26,7 +26,7 @@ func (o *Overview) export(w http.ResponseWriter, r *http.Request) error {
 	now := o.c.Now()
 	f := filterOf(r.Context(), r.URL.Query(), now, o.c.Owners)
 	if f.Wrong {
-		return fault.New(fault.Validation, "From and to have to be times such as 2026-01-31 09:30, in UTC.")
+		return fault.New(fault.Validation, "From and to have to be times such as 2026-01-31 09:30, in UTC or in the zone of the address.")
 	}
 	if err := o.c.Records.Write(r.Context(), o.entry(r.Context(), "audit.export", 0, f.Detail())); err != nil {
 		return err

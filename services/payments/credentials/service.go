@@ -152,9 +152,9 @@ func (s *Service) become(ctx context.Context, operation string, id ID, active bo
 	return changed, err
 }
 
-// Rekey seals all credentials again, with the primary key of the keyset: then older keys can be taken out of it. It returns how many
-// it has sealed, and how many it has left as they are: inactive ones that the keyset does not open. An active one that it does not
-// open fails the whole, E_INTERNAL.
+// Rekey seals all credentials again, with the primary key of the keyset. The older keys stay in it: accounts that money goes back to are
+// sealed with them. It returns how many it has sealed, and how many it has left as they are: inactive ones that the keyset does not
+// open. An active one that it does not open fails the whole, E_INTERNAL.
 func (s *Service) Rekey(ctx context.Context) (n, left int, err error) {
 	if s.c.Sealer == nil {
 		return 0, 0, noKeyset()

@@ -1,6 +1,7 @@
 package orders
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -101,10 +102,11 @@ func (p *Pages) exportAccounts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	wrong, err := p.service.Reports().Unbalanced(r.Context(), mostUnbalanced)
+	wrong, err := p.service.Reports().Unbalanced(r.Context(), mostUnbalanced+1) // one more tells that there are more
 	if err != nil {
 		return err
 	}
+	more := len(wrong) > mostUnbalanced
 	if err := p.service.RecordExport(r.Context(), "pay.conservation.export", nil); err != nil {
 		return err
 	}
@@ -114,7 +116,7 @@ func (p *Pages) exportAccounts(w http.ResponseWriter, r *http.Request) error {
 	}
 	return web.Export(w, r, "conservation-"+p.now().UTC().Format("20060102-150405"), accountColumns,
 		func(row func(cells ...string) error) error {
-			for _, a := range slices.Concat(wrong, apps, sums) {
+			for _, a := range slices.Concat(wrong[:min(len(wrong), mostUnbalanced)], apps, sums) {
 				cells := []string{a.ServiceCode, a.Code, strconv.FormatInt(a.Orders, 10), strconv.FormatBool(a.Balanced())}
 				for _, n := range []int64{a.Received, a.Applied, a.Open, a.Returning, a.Returned, a.Reversed, a.Unaccounted(), a.Paid, a.Refunded,
 					a.RefundsDone, a.Pending, a.RefundsPending} {
@@ -124,7 +126,10 @@ func (p *Pages) exportAccounts(w http.ResponseWriter, r *http.Request) error {
 					return err
 				}
 			}
-			return nil
+			if !more {
+				return nil
+			}
+			return row(fmt.Sprintf("NOT COMPLETE: an export has the newest %d of the orders that do not add up.", mostUnbalanced))
 		})
 }
 

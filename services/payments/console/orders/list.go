@@ -206,7 +206,7 @@ func (p *Pages) export(w http.ResponseWriter, r *http.Request) error {
 	now := p.now()
 	f := filterOf(r.Context(), r.URL.Query(), now, p.service.Env())
 	if f.Wrong {
-		return fault.New(fault.Validation, "From and to have to be times such as 2026-01-31 09:30, in UTC.")
+		return fault.New(fault.Validation, "From and to have to be times such as 2026-01-31 09:30, in UTC or in the zone of the address.")
 	}
 	if err := p.service.RecordExport(r.Context(), "pay.orders.export", f.detail()); err != nil {
 		return err

@@ -239,11 +239,11 @@ func (p *Provider) identity(claims map[string]any) (auth.Identity, error) {
 	return who, nil
 }
 
-// values are a claim's: one text or a list of them.
+// values are a claim's: a list of texts, or one text, which is one value: names of groups have spaces.
 func values(claim any) (out []string) {
 	switch c := claim.(type) {
 	case string:
-		return strings.Fields(c)
+		return []string{c}
 	case []any:
 		for _, v := range c {
 			if s, ok := v.(string); ok {

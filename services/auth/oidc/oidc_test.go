@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,6 +46,27 @@ func TestTheProviderIsADependency(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("no call of oidc has the outcome %s", outcome)
+		}
+	}
+}
+
+// TestGroupsMapToRoles: a claim is a list of groups, or one group as a text, whose name may have spaces.
+func TestGroupsMapToRoles(t *testing.T) {
+	p, err := oidc.New(oidc.Config{Issuer: "https://issuer.example", ClientID: "hub", PublicURL: "https://hub.example", RolesClaim: "groups",
+		Roles: map[string]string{"Hub Admins": "admin", "reviewers": "reviewer"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		groups any
+		roles  []string
+	}{
+		{"reviewers", []string{"reviewer"}}, {"Hub Admins", []string{"admin"}}, {"Book reviewers", nil}, {"", nil}, {7.0, nil},
+		{[]any{"reviewers", "Hub Admins"}, []string{"reviewer", "admin"}}, {[]any{"Book reviewers", 7.0}, nil}, {[]any{}, nil},
+	} {
+		who, err := p.Identity(map[string]any{"email": "ada@example.com", "email_verified": true, "groups": c.groups})
+		if err != nil || !slices.Equal(who.Roles, c.roles) || who.Roles == nil {
+			t.Errorf("groups %#v: roles %#v, %v", c.groups, who.Roles, err)
 		}
 	}
 }

@@ -76,8 +76,8 @@ type Place struct {
 }
 
 // Enter returns a place for a call of who, which Leave gives back. operation is what is called, one of a bounded set: its answers are
-// compared with each other alone, and those of "" with nothing. Where all places are taken Enter waits, for 200 ms and no longer than
-// ctx. It returns ErrFull, or the error of a ctx that was cancelled.
+// compared with each other alone, and those of "" with nothing, nor do its failures count. Where all places are taken Enter waits, for
+// 200 ms and no longer than ctx. It returns ErrFull, or the error of a ctx that was cancelled.
 //
 // A caller never gets more than is left to others: half of all places, if nobody else calls (dynamic thresholds: Choudhury and Hahne,
 // IEEE/ACM ToN 6:2, 1998), and is refused without having a place only where nothing is left at all. An empty who is the process itself:
@@ -161,14 +161,14 @@ func (l *Limiter) leaveQueue(ctx context.Context, p *Place) (*Place, error) {
 // Answered tells that the answer has begun, and ends the call's part in the limit: what follows is as slow as its reader.
 func (p *Place) Answered() { p.end(true) }
 
-// Failed tells that the service could not answer, as one that has too much to do.
+// Failed tells that the service could not answer, as one that has too much to do. Of a call of "" that says nothing either.
 func (p *Place) Failed() { p.end(false) }
 
 func (p *Place) end(answered bool) {
 	l := p.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if p.operation != "" || !answered {
+	if p.operation != "" { // else its answers would not raise again what its failures have lowered
 		l.pace.sample(p, time.Now(), answered, l.working, len(l.accounts))
 		p.operation = ""
 	}

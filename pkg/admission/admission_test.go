@@ -196,6 +196,36 @@ func TestSlowToolsAreNoOverload(t *testing.T) {
 	})
 }
 
+// TestAnOutageOfWhatIsNotComparedLeavesNothing: what the answers of such calls could not raise again, their failures do not lower.
+func TestAnOutageOfWhatIsNotComparedLeavesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := admission.New(256)
+		begin, _, _, _ := l.Use()
+		for i := range 2000 {
+			var places []*admission.Place
+			for who := range 40 {
+				place, err := l.Enter(t.Context(), fmt.Sprint(who), "")
+				if err != nil {
+					t.Fatalf("round %d: a call is refused: %v", i, err)
+				}
+				places = append(places, place)
+			}
+			time.Sleep(50 * time.Millisecond)
+			for _, place := range places {
+				if i > 500 && i < 1000 {
+					place.Failed()
+				} else {
+					place.Answered()
+				}
+				place.Leave()
+			}
+			if limit, _, _, _ := l.Use(); limit != begin {
+				t.Fatalf("round %d: the limit is %d, was %d", i, limit, begin)
+			}
+		}
+	})
+}
+
 // TestAServiceThatIsSlowerForGood gets as much to do as it can after a while, even under a flood.
 func TestAServiceThatIsSlowerForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -20,9 +20,9 @@ func (c *Client) enter(ctx context.Context, operation string) (*admission.Place,
 	return place, err
 }
 
-// leave gives the place of a call back that has no answer but err. That an uneven call took too long says nothing of the service.
-func leave(place *admission.Place, err error, uneven bool) {
-	if overloaded(err) && !(uneven && fault.Is(err, fault.DBTimeout)) {
+// leave gives the place of a call back that has no answer but err.
+func leave(place *admission.Place, err error) {
+	if overloaded(err) {
 		place.Failed()
 	}
 	place.Leave()

@@ -133,7 +133,7 @@ func (p instanceTransport) RoundTrip(r *http.Request) (answer *http.Response, er
 	safe := r.Method == http.MethodGet || r.Method == http.MethodHead
 	response, err := c.attempt(r.Context(), pass, safe && bodyless)
 	if err != nil {
-		leave(place, err, false)
+		leave(place, err)
 		return nil, c.failure(r.Context(), err)
 	}
 	place.Answered()

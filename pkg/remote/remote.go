@@ -98,8 +98,8 @@ type Request struct {
 	Retry bool
 	// Show sends along the token of whoever the call is for: the operation needs to know.
 	Show bool
-	// Uneven tells that what it takes depends on its input more than on the service, also when that is too long: it is compared with
-	// nothing (pkg/admission).
+	// Uneven tells that what it takes depends on its input more than on the service: it is compared with nothing, and neither its
+	// answer nor its failure moves the limit (pkg/admission).
 	Uneven bool
 	// Method defaults to POST.
 	Method string
@@ -260,7 +260,7 @@ func (c *Client) Do(ctx context.Context, r Request) (response *Response, err err
 	}
 	response, err = c.attempt(ctx, r, r.Retry || r.IdempotencyKey != "")
 	if err != nil {
-		leave(place, err, r.Uneven)
+		leave(place, err)
 		return nil, c.failure(ctx, err)
 	}
 	place.Answered()

@@ -198,9 +198,7 @@ func (s *Service) Rotate(ctx context.Context, id string, overlap time.Duration) 
 	if err != nil {
 		return Rotation{}, err
 	}
-	if overlap == 0 {
-		s.notify(ctx, id)
-	}
+	s.notify(ctx, id) // however long the overlap: a gateway that cannot ask keeps to the end that it knows
 	// The successor exists and its secret is shown once: from here on nothing may fail.
 	if r.Chain, err = s.c.Store.Chain(ctx, id); err != nil {
 		s.c.Logger.WarnContext(ctx, "rotations of a key not read", "key_id", id, "error", err)

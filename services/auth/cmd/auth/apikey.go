@@ -109,7 +109,7 @@ func (c *commands) rotate() *cobra.Command {
 	cmd := &cobra.Command{Use: "rotate ID --overlap 24h", Args: cobra.ExactArgs(1),
 		Short: "Issue a successor with the same scopes, limits and service, and let the key expire"}
 	cmd.Flags().Var(&overlap, "overlap", "how long both keys are good, such as 24h, 7d or 0")
-	cmd.RunE = c.run(withPepper, "the old key stops", func(ctx context.Context, s *auth.Service, args []string) error {
+	cmd.RunE = c.run(withPepper, "the end of the old key holds", func(ctx context.Context, s *auth.Service, args []string) error {
 		r, err := s.Rotate(ctx, args[0], time.Duration(overlap))
 		if err != nil {
 			return err

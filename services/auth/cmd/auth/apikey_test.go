@@ -415,7 +415,8 @@ func TestGatewaysAreTold(t *testing.T) {
 		return r
 	}
 	a := x.issue(t)
-	b := quiet("apikey", "rotate", a.ID) // with an overlap: nothing to tell, so the next notice is b's
+	b := quiet("apikey", "rotate", a.ID)
+	next(a.ID)
 	c := quiet("apikey", "rotate", b.ID, "--overlap", "0")
 	next(b.ID)
 	quiet("apikey", "revoke", c.ID, "--reason", "over")

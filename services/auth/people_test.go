@@ -287,6 +287,24 @@ func TestSignInVerified(t *testing.T) {
 	}
 }
 
+// TestLongNamesOfTheProvider: no name that the provider has, nor a long address in its place, keeps anybody out.
+func TestLongNamesOfTheProvider(t *testing.T) {
+	t.Parallel()
+	h := newHall(t)
+	long := strings.Repeat("long", 15) + "@" + strings.Repeat("host.", 12) + "example"
+	for email, c := range map[string]struct{ name, want string }{
+		"a@example.com": {strings.Repeat("이", 101), strings.Repeat("이", 99) + "…"},
+		"b@example.com": {strings.Repeat("x", 98) + " Contractor", strings.Repeat("x", 98) + "…"},
+		"c@example.com": {strings.Repeat("이", 100), strings.Repeat("이", 100)},
+		long:            {"\u200b", long[:99] + "…"},
+	} {
+		_, err := h.SignInVerified(h.ctx, email, c.name, []string{"reviewer"}, auth.Browser{})
+		if got := h.query(t, `SELECT coalesce(max(name), '') FROM auth.users WHERE email = '`+email+`'`); err != nil || got != c.want {
+			t.Errorf("%s is %q: %v", email, got, err)
+		}
+	}
+}
+
 // TestWhoHasNoRoleAtTheProvider: who has lost the last group there loses the roles here, in open sessions and by password, and is not let
 // in; who is disabled keeps theirs, and nobody is made.
 func TestWhoHasNoRoleAtTheProvider(t *testing.T) {

@@ -180,7 +180,8 @@ func (p *People) SignInVerified(ctx context.Context, email, name string, roles [
 			if name = text.OneLine(text.Printable(name)); name == "" {
 				name = email
 			}
-			if u, err = p.Add(caller.With(ctx, actorOIDC(ctx)), NewUser{Email: email, Name: name, Roles: roles}, ""); err != nil {
+			in := NewUser{Email: email, Name: text.Shorten(name, maxName), Roles: roles}
+			if u, err = p.Add(caller.With(ctx, actorOIDC(ctx)), in, ""); err != nil {
 				return SignedIn{}, err
 			}
 			found = true

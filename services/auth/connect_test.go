@@ -1,6 +1,7 @@
 package auth_test
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"html"
@@ -607,6 +608,8 @@ func TestTaken(t *testing.T) {
 	h.shop(t, apps.Consent)
 	b, eve := h.at(t, ada), h.at(t, grace)
 	form := eve.open(t, h.ticket(t, "u-77", "pay:read"), "")
+	late := &browser{h, eve.who, map[string]string{}}
+	lateForm := late.open(t, h.ticket(t, "u-77", "pay:read"), "")
 	b.say(t, "allow", b.open(t, h.ticket(t, "u-77", "pay:read"), ""))
 	if res, page := eve.say(
 		t,
@@ -637,11 +640,23 @@ func TestTaken(t *testing.T) {
 	if _, err := h.Disable(h.ctx, ada); err != nil {
 		t.Fatal(err)
 	}
-	if _, found, err := h.link(t.Context(), "shop", "u-77"); found || err != nil {
+	token := sha256.Sum256([]byte("a token"))
+	if _, _, used, err := h.linked.Use(t.Context(), "shop", token, h.clock.Now(), "u-77"); used != nil || err != nil {
 		t.Error("the link of a disabled user holds", err)
 	}
-	if res, _ := eve.say(t, "allow", eve.form(t)); res.StatusCode != http.StatusConflict {
-		t.Errorf("%d", res.StatusCode)
+	// Nobody can sign in to it, so whoever asks is sent to somebody who can end the link, before they agree as after.
+	says := func(res *http.Response, page string) {
+		t.Helper()
+		if res.StatusCode != http.StatusConflict || !strings.Contains(page, "Ask an administrator of Hub") || strings.Contains(page, ada) ||
+			strings.Contains(page, "unlink it there first") || strings.Contains(page, "Use another account") {
+			t.Errorf("%d %s", res.StatusCode, page)
+		}
+	}
+	says(eve.visit(t, "GET", "/connect/consent", nil))
+	says(late.say(t, "allow", lateForm))
+	if _, err := h.links.Add(h.ctx, "shop", "u-77", grace, []string{"pay:read"}); !fault.Is(err, fault.Conflict) ||
+		!strings.Contains(err.Error(), "auth link revoke") {
+		t.Errorf("an operator is told %v", err)
 	}
 	if _, err := h.links.Revoke(h.ctx, l.ID); err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ type hall struct {
 	apps  *apps.Service
 	links *links.Service
 	// linked is where the links are.
-	linked links.Store
+	linked *postgres.Store
 	box    *seal.Box
 	told   *told
 	store  auth.UserStore
@@ -503,7 +503,7 @@ func TestSessionsAreRevoked(t *testing.T) {
 // link is the link of an app's user, as a token finds it.
 func (h *hall) link(ctx context.Context, service, externalUser string) (links.Link, bool, error) {
 	l, found, err := h.linked.LinkOf(ctx, service, externalUser)
-	return l, found && !l.Lapsed(h.clock.Now()), err
+	return l.Link, found && !l.Disabled && !l.Lapsed(h.clock.Now()), err
 }
 
 // meanwhile is a store in which something happens behind the first look for a user.

@@ -137,7 +137,7 @@ func (s *Service) Add(ctx context.Context, service, externalUser, email string, 
 			}
 		}
 		if l := st.Link; l != nil && l.Status == Active && l.HubUser == user && l.Covers(scopes) {
-			link = *l
+			link = l.Link
 			return Change{}, unchanged
 		}
 		want := Link{ID: id, Service: service, ExternalUser: externalUser, HubUser: user, Scopes: st.App.allowed(scopes)}

@@ -17,6 +17,8 @@ const (
 	Used Reason = "USED"
 	// Taken is for a user of the app who is linked to another account.
 	Taken Reason = "TAKEN"
+	// TakenForGood is for one who is linked to an account that is disabled: nobody can sign in to it to unlink.
+	TakenForGood Reason = "TAKEN_FOR_GOOD"
 	// Closed is for an app that is not ACTIVE.
 	Closed Reason = "CLOSED"
 	// NoReturn is for an app that confirms links, and has not said where its users come back to.
@@ -60,6 +62,9 @@ func refuse(reason Reason, app App) *Refusal {
 		r.fault = fault.New(fault.Conflict, "This link was already used. Ask %s for a new one.", app.Name)
 	case Taken:
 		r.fault = fault.New(fault.Conflict, "This user of %s is linked to another Hub account. Unlink it there first.", app.Name)
+	case TakenForGood:
+		r.fault = fault.New(fault.Conflict, "This user of %s is linked to a Hub account that is disabled. An administrator can end that link "+
+			"(auth link revoke).", app.Name)
 	case Closed:
 		r.fault = fault.New(fault.Conflict, "The app %s is not active, so no account can be linked to it.", app.Code)
 	case NoReturn:

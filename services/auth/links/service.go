@@ -137,7 +137,7 @@ func (s *Service) Offer(ctx context.Context, text, returnURL string, who Person)
 	case err != nil:
 		return Offer{}, err
 	case found && held.Status == Active && held.HubUser != who.User:
-		return Offer{}, refuse(Taken, app)
+		return Offer{}, refuse(held.taken(), app)
 	case found && held.Status == Active:
 		o.Linked = held.Covers(o.Scopes)
 		o.New = without(o.Scopes, held.Scopes)
@@ -218,7 +218,7 @@ func (s *Service) allow(ctx context.Context, st State, want Link, confirms bool,
 	case !st.App.Live:
 		return Change{}, refused(Closed)
 	case held != nil && held.Status == Active && !own:
-		return Change{}, refused(Taken)
+		return Change{}, refused(held.taken())
 	}
 	c := Change{Consent: &Consent{Version: 1, Scopes: want.Scopes, At: s.now(),
 		Address: text.HeadBytes(text.Storable(who.Address), maxTold), Agent: text.HeadBytes(text.Printable(who.Agent), maxTold)}}
@@ -226,7 +226,7 @@ func (s *Service) allow(ctx context.Context, st State, want Link, confirms bool,
 	switch {
 	case own:
 		operation = "link.widen"
-		c.Link = *held
+		c.Link = held.Link
 		c.Consent.Version, c.Consent.Scopes = st.Versions+1, union(held.Scopes, want.Scopes)
 		if !confirms {
 			c.Link.Version, c.Link.Scopes = c.Consent.Version, c.Consent.Scopes

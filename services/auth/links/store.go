@@ -7,11 +7,26 @@ import (
 	"hub.internal/pkg/audit"
 )
 
+// Held is the link that a pair has.
+type Held struct {
+	Link
+	// Disabled tells that its account is: the link acts for nobody, and stays its own.
+	Disabled bool
+}
+
+// taken is why nobody else can have the pair.
+func (h Held) taken() Reason {
+	if h.Disabled {
+		return TakenForGood
+	}
+	return Taken
+}
+
 // State is what a decision about the link of a pair is made of.
 type State struct {
 	App App
 	// Link is the pair's, if there is one that is not revoked.
-	Link *Link
+	Link *Held
 	// Versions is how many consents it has had.
 	Versions int
 	// Used tells that the ticket was used before.
@@ -75,8 +90,8 @@ type Listed struct {
 type Store interface {
 	// LinkApp returns an app.
 	LinkApp(ctx context.Context, code string) (App, error)
-	// LinkOf returns the link of a pair that is not revoked, in one read; none of a user who is disabled.
-	LinkOf(ctx context.Context, service, externalUser string) (Link, bool, error)
+	// LinkOf returns the link of a pair that is not revoked, in one read.
+	LinkOf(ctx context.Context, service, externalUser string) (Held, bool, error)
 	// ChangeLink locks a pair and its app, notes that the ticket is used, lets decide judge, and commits what it decides.
 	// decide may run several times, the last of which counts.
 	ChangeLink(ctx context.Context, a Attempt, decide func(State) (Change, error)) error

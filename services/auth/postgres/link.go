@@ -36,15 +36,21 @@ func linkApp(ctx context.Context, q postgres.Querier, code, lock string) (links.
 	return a, err
 }
 
-// linkOf reads the link of a pair by the unique index identity_links_pair, which has those that are not revoked. Each call of an app
-// for a user runs it.
-const linkOf = `SELECT ` + linkColumns + ` FROM auth.identity_links l WHERE l.service_code = $1 AND l.external_user_id = $2
-	AND l.status <> 'REVOKED' AND EXISTS (SELECT FROM auth.users u WHERE u.id = l.hub_user_id AND u.disabled_at IS NULL)`
+// ofPair is where the link of a pair is that is not revoked, found by the unique index identity_links_pair, which has no other.
+const ofPair = ` FROM auth.identity_links l WHERE l.service_code = $1 AND l.external_user_id = $2 AND l.status <> 'REVOKED'`
 
-// LinkOf returns the link of a pair that is not revoked, in one read; none of a user who is disabled.
+// linkOf reads the link that acts for a pair: none of a user who is disabled. Each call of an app for a user runs it.
+const linkOf = `SELECT ` + linkColumns + ofPair + `
+	AND EXISTS (SELECT FROM auth.users u WHERE u.id = l.hub_user_id AND u.disabled_at IS NULL)`
+
+// pairLink reads the link that a pair has, whoever's it is.
+const pairLink = `SELECT ` + linkColumns + `,
+	EXISTS (SELECT FROM auth.users u WHERE u.id = l.hub_user_id AND u.disabled_at IS NOT NULL) AS disabled` + ofPair
+
+// LinkOf returns the link of a pair that is not revoked, in one read.
 // A link that is pending is returned: the caller looks at its status.
-func (s *Store) LinkOf(ctx context.Context, service, externalUser string) (links.Link, bool, error) {
-	l, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[links.Link], linkOf, service, externalUser)
+func (s *Store) LinkOf(ctx context.Context, service, externalUser string) (links.Held, bool, error) {
+	l, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[links.Held], pairLink, service, externalUser)
 	if errors.Is(err, pgx.ErrNoRows) || isNotText(err) {
 		return l, false, nil
 	}
@@ -81,8 +87,7 @@ func (s *Store) changeLink(ctx context.Context, a links.Attempt, decide func(lin
 			}
 			st.Used = tag.RowsAffected() == 0
 		}
-		l, err := postgres.One(ctx, tx, pgx.RowToStructByName[links.Link], `SELECT `+linkColumns+` FROM auth.identity_links l
-			WHERE l.service_code = $1 AND l.external_user_id = $2 AND l.status <> 'REVOKED' FOR UPDATE`, a.Service, a.ExternalUser)
+		l, err := postgres.One(ctx, tx, pgx.RowToStructByName[links.Held], pairLink+` FOR UPDATE`, a.Service, a.ExternalUser)
 		switch {
 		// A pair without a link; st.Link stays nil.
 		case errors.Is(err, pgx.ErrNoRows):

@@ -292,6 +292,9 @@ func (p *Pages) refused(w http.ResponseWriter, r *http.Request, err error, retur
 		d.Text = i18n.T(ctx,
 			"Your user of %s is linked to another Hub account. Sign in to that account and unlink it there first, at Linked apps.", app)
 		d.Stranger = true
+	case links.TakenForGood:
+		page.Title = i18n.T(ctx, "Linked to another account")
+		d.Text = i18n.T(ctx, "Your user of %s is linked to a Hub account that is disabled. Ask an administrator of Hub to end that link.", app)
 	case links.Closed:
 		page.Title = i18n.T(ctx, "No account can be linked to this app")
 		d.Text = i18n.T(ctx, "%[1]s is not active in Hub now. Nothing was linked. Ask %[1]s when to try again.", app)

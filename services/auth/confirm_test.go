@@ -74,6 +74,10 @@ func TestConfirming(t *testing.T) {
 	if worked.Load() != 1 {
 		t.Errorf("the code was good %d times", worked.Load())
 	}
+	// An app whose answer was lost tries again: the link holds, so it must not send its user to another one before it has looked.
+	if _, err := h.confirm(t, "shop", "u-77", code); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "may hold already") {
+		t.Errorf("once more: %v", err)
+	}
 	l, found, err := h.link(t.Context(), "shop", "u-77")
 	if err != nil || !found || l.Status != links.Active || !l.LinkedAt.Equal(h.clock.Now()) {
 		t.Errorf("%+v %t %v", l, found, err)

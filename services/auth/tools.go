@@ -162,7 +162,7 @@ func confirmRoute(s *links.Service) tool.APIRoute {
 			),
 			Errors: []tool.ErrorDoc{
 				{Code: fault.Validation, Reason: "The input breaks its schema; details.violations lists every violation."},
-				{Code: fault.NotFound, Reason: "The code was used, is older than a minute, or never was. Send the user to a new link_url."},
+				{Code: fault.NotFound, Reason: links.NoCode},
 				{Code: fault.Conflict, DetailCodes: []string{links.CodeMismatch},
 					Reason: "The code belongs to another user of the app (details.code " + links.CodeMismatch + "): the link was dropped."},
 				{Code: fault.DB, Reason: storeAway},

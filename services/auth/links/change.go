@@ -14,6 +14,10 @@ import (
 // maxCode bounds what is taken for a code, in bytes.
 const maxCode = 100
 
+// NoCode is what an app is told whose code is none, or not any more. The answer to one that was good may have been lost.
+const NoCode = "The code was used, is older than a minute, or never was. Call for the user: the link may hold already, " +
+	"and if not the answer has a new link_url."
+
 // CodeMismatch is details.code of the E_CONFLICT of a code that comes for another user.
 const CodeMismatch = "LINK_MISMATCH"
 
@@ -26,7 +30,7 @@ func (s *Service) Confirm(ctx context.Context, code string) (Link, error) {
 	if who.Kind != caller.App {
 		return Link{}, fault.New(fault.AuthInvalid, "Only a Connected App can confirm a link, with a token of the user's.")
 	}
-	gone := fault.New(fault.NotFound, "The code was used, is older than a minute, or never was. Send the user to a new link_url.")
+	gone := fault.New(fault.NotFound, NoCode)
 	if code == "" || len(code) > maxCode {
 		return Link{}, gone
 	}

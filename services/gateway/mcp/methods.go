@@ -34,7 +34,8 @@ const (
 // codeRefused is the JSON-RPC error of what Hub refuses and what is no call; its data is the failure envelope.
 const codeRefused = -32000
 
-// receive is where the protocol hands a message over. Every request is charged to its key's limits.
+// receive is where the protocol hands a message over. Each is charged to its key's limits, the first as the request that it came in,
+// but for notifications, which ask for nothing.
 func (s *Server) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		x := exchangeOf(ctx)

@@ -465,11 +465,13 @@ func TestWhatIsNoCallCounts(t *testing.T) {
 	}
 }
 
-// TestARequestIsChargedOnce, before it is read, and each further message of a batch beside it. Beyond the limit a request is
-// answered in the form of the protocol where its body has at most 1 MiB, and a larger one is not read.
+// TestARequestIsChargedOnce, before it is read, and each further message of a batch beside it, but for notifications and what the
+// protocol itself refuses. Beyond the limit a request is answered in the form of the protocol where its body has at most 1 MiB, and a
+// larger one is not read.
 func TestARequestIsChargedOnce(t *testing.T) {
 	t.Parallel()
 	const ping = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
+	const said = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 	for name, c := range map[string]struct{ body, left string }{
 		"a call":                {call(1, "list_segments", "{}", ""), "1"},
 		"a call of nothing":     {call(1, "no_such", "{}", ""), "1"},
@@ -479,6 +481,8 @@ func TestARequestIsChargedOnce(t *testing.T) {
 		"another content type":  {ping, "1"},
 		"a body that is larger": {call(1, "list_segments", `{"x":"`+strings.Repeat("x", 2<<20)+`"}`, ""), "1"},
 		"a batch of two":        {`[` + ping + `,` + ping + `]`, "0"},
+		"notifications beside":  {`[` + said + `,` + ping + `,` + said + `]`, "1"},
+		"nobody's beside":       {`[` + ping + `,{"jsonrpc":"2.0","id":2,"method":"no/such"}]`, "1"},
 	} {
 		e := newFixture(t)
 		headers := []string{"Mcp-Protocol-Version", "2025-03-26"}

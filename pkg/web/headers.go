@@ -14,9 +14,7 @@ const policy = "default-src 'self'; script-src 'self'; style-src 'self'; img-src
 func Secure(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
-	// Nobody else is told of our pages. Not no-referrer: under that a browser says of a form only that its origin is null, and a
-	// browser without Sec-Fetch-Site, or at a name without TLS, has nothing else to tell ours from a stranger's by.
-	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cache-Control", "no-store")
 	// Whether htmx asks or the browser does makes two answers of one address.

@@ -224,7 +224,7 @@ func TestLinking(t *testing.T) {
 	if strings.Contains(page, "Pay back") || strings.Contains(page, "u-77-한국어") || strings.Contains(page, "<script>") {
 		t.Errorf("the consent shows more than it should: %s", page)
 	}
-	for name, want := range map[string]string{"Content-Security-Policy": "frame-ancestors 'none'", "Referrer-Policy": "same-origin",
+	for name, want := range map[string]string{"Content-Security-Policy": "frame-ancestors 'none'", "Referrer-Policy": "no-referrer",
 		"Cache-Control": "no-store"} {
 		if got := res.Header.Get(name); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", name, got)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"slices"
 	"strings"
@@ -300,6 +301,27 @@ func TestConsole(t *testing.T) {
 		}
 		if status := windows["reviewer"].Open("/account/nothing"); status != http.StatusNotFound {
 			t.Errorf("an unknown page answers %d", status)
+		}
+	})
+
+	// A browser without Sec-Fetch-Site, as each is at a name without TLS, tells a form of ours from a stranger's by its Origin alone.
+	t.Run("old browser", func(t *testing.T) {
+		target, err := url.Parse(s.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hub := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host
+			r.Out.Header.Del("Sec-Fetch-Site")
+		}}
+		site := httptest.NewServer(hub)
+		defer site.Close()
+		p := newPage(t, site.URL)
+		p.Open("/account/sessions")
+		p.signIn(ada.Email, ada.Password)
+		if p.Path() != "/account/sessions" || p.Status() != http.StatusOK {
+			t.Errorf("the log-in is answered %d at %s", p.Status(), p.URL())
 		}
 	})
 

@@ -25,7 +25,6 @@ const previewPolicy = "sandbox allow-same-origin; default-src 'none'; script-src
 func framed(h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Content-Security-Policy", previewPolicy)
-		w.Header().Set("Referrer-Policy", "no-referrer") // it has no form, so it needs no origin
 		return h(w, r)
 	}
 }

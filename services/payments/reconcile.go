@@ -118,6 +118,9 @@ func (s *Service) cancelAtProvider(ctx context.Context, code string, by Actor) (
 	if err != nil || a.Order.Status != order.Ready && a.Order.Status != order.AwaitingDeposit {
 		return a, err
 	}
+	if err := a.DepositsDecided(); err != nil {
+		return nil, err // before the provider closes what the order still holds
+	}
 	o := a.Order
 	cred, err := s.c.Credentials.ByID(ctx, o.CredentialID)
 	if err != nil {
@@ -148,7 +151,7 @@ func (s *Service) cancelAtProvider(ctx context.Context, code string, by Actor) (
 	// What was paid is not what the order costs: it ends when that money is somebody's again.
 	after, err := s.endUnpaid(ctx, a.Order, by)
 	if errors.Is(err, errStale) {
-		return a, nil
+		return s.c.Store.Order(ctx, code)
 	}
 	return after, err
 }
@@ -312,6 +315,8 @@ const (
 	// after which the job comes again, so that it is made then.
 	sweepEvery = 20 * time.Hour
 	sweepAgain = 30 * time.Minute
+	// sweepGivesUp is how many orders a sweep asks about that all fail: the provider is away then, and the next sweep asks again.
+	sweepGivesUp = sweepPage
 )
 
 // Sweep compares the orders that wait for a deposit, and those paid within seven days, with what the provider says,
@@ -343,7 +348,7 @@ func (s *Service) sweep(ctx context.Context) (SweepReport, error) {
 			s.compare(ctx, code, &r)
 			after = code
 		}
-		if len(codes) < sweepPage {
+		if len(codes) < sweepPage || r.Failed == r.Checked && r.Checked >= sweepGivesUp {
 			r.EndedAt = s.now()
 			return r, nil
 		}

@@ -498,6 +498,18 @@ func TestCancelOrder(t *testing.T) {
 // up once the money is back, whoever has paid it back (SPEC.md 6.2).
 func TestCancelOrderWithAnotherDeposit(t *testing.T) {
 	t.Parallel()
+	t.Run("that the bank has taken back", func(t *testing.T) {
+		t.Parallel()
+		s, _ := idleShop(t, options{})
+		o := s.order("")
+		s.deposit(o.Code, 10999, 1)
+		s.drain()
+		s.do(s.sim.Reverse(o.Code))
+		s.drain()
+		if _, err := s.call(cancel, "k", `{"code":"`+o.Code+`"}`); detail(err) != "ORDER_NOT_CANCELABLE" {
+			t.Errorf("%v", err)
+		}
+	})
 	for name, manual := range map[string]bool{"with its account": false, "on the provider's page": true} {
 		for how, back := range map[string]func(s *shop, seen payments.OrderVersion, id schema.ID) error{
 			"by the provider": func(s *shop, seen payments.OrderVersion, id schema.ID) error {

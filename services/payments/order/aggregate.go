@@ -319,15 +319,22 @@ func (a *Aggregate) Expire() (bool, error) {
 	return false, nil
 }
 
-// CancelUnpaid ends an unpaid order that the provider does not let anybody pay any more. It returns E_CONFLICT with
-// ORDER_NOT_CANCELABLE while the order has a deposit of another amount that is not paid back: an app that reads CANCELED takes it
-// that nobody has money in it.
+// CancelUnpaid ends an unpaid order that the provider does not let anybody pay any more. It returns what DepositsDecided returns.
 func (a *Aggregate) CancelUnpaid() error {
-	if a.hasUnsettledDeposit(0) {
-		return Conflict(CodeNotCancelable, "The order "+a.Order.Code+" has a deposit of another amount. It can be canceled once that is paid "+
-			"back, which an operator of Hub decides.", map[string]any{"status": a.Order.Status})
+	if err := a.DepositsDecided(); err != nil {
+		return err
 	}
 	return a.record(Cancel, Canceled, "")
+}
+
+// DepositsDecided returns E_CONFLICT with ORDER_NOT_CANCELABLE while the order has a deposit of another amount that is not paid back: an
+// app that reads CANCELED takes it that nobody has money in it.
+func (a *Aggregate) DepositsDecided() error {
+	if !a.hasUnsettledDeposit(0) {
+		return nil
+	}
+	return Conflict(CodeNotCancelable, "The order "+a.Order.Code+" has a deposit of another amount. It can be canceled once that is paid "+
+		"back, which an operator of Hub decides.", map[string]any{"status": a.Order.Status})
 }
 
 // Decline ends an order that the provider definitely refuses.

@@ -141,6 +141,7 @@ func withins(ctx context.Context) []web.Option {
 // detail is what the audit log keeps of the filter: not what was searched for, which may be an account's number.
 func (f filter) detail() map[string]string {
 	d := f.Detail()
+	d["env"] = cmp.Or(string(f.Env), bothEnvs)
 	if d["q"] != "" {
 		d["q"] = "…"
 	}

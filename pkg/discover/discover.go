@@ -48,10 +48,11 @@ const (
 	announceEvery = 2 * time.Second
 	// forgetAfter is how long a process that does not live stays in the agent's list, where nobody chooses it.
 	forgetAfter = time.Minute
-	// agentTimeout bounds a question to the agent: a hung one must not keep a process from stopping.
+	// agentTimeout bounds a question to the agent: a hung one must not keep a process from starting or stopping.
 	agentTimeout = 2 * time.Second
-	// watchWait is how long a question for the list of services waits for a change.
-	watchWait = time.Minute
+	// watchWait is how long a question to the agent waits for a change. An agent that was made anew counts from a lower index, and
+	// shows so only at the end of a wait.
+	watchWait = 15 * time.Second
 	// consulTag marks Hub's services among all that a Consul agent knows.
 	consulTag = "hub"
 )
@@ -65,6 +66,8 @@ type Config struct {
 	Instances string
 	// ConsulAddr is the agent's host:port.
 	ConsulAddr string
+	// ConsulWait is how long a question to the agent waits for a change; 0 means 15 s.
+	ConsulWait time.Duration
 	// DNSDomain is what follows the service's name: SRV _http._tcp.query.DOMAIN.
 	DNSDomain string
 	// DNSServices are names of services, because DNS lists none.
@@ -100,7 +103,8 @@ func Open(c Config, logger *slog.Logger) (*Directory, error) {
 		if err != nil {
 			return nil, fmt.Errorf("HUB_CONSUL_ADDR: %w", err)
 		}
-		d.consul, d.agent, d.catalog = kitconsul.NewClient(client), client.Agent(), client.Catalog()
+		d.config.ConsulWait = cmp.Or(c.ConsulWait, watchWait)
+		d.consul, d.agent, d.catalog = bounded{kitconsul.NewClient(client), d.config.ConsulWait}, client.Agent(), client.Catalog()
 	case DNS:
 		if c.DNSDomain == "" {
 			return nil, errors.New("HUB_DNS_DOMAIN is empty")
@@ -155,7 +159,9 @@ func (d *Directory) Watch(ctx context.Context, tell func(names []string)) error 
 	var seen uint64
 	var told []string
 	for known, first := true, true; ctx.Err() == nil; {
-		services, meta, err := d.catalog.Services((&api.QueryOptions{WaitIndex: seen, WaitTime: watchWait}).WithContext(ctx))
+		question, answered := waiting(ctx, &api.QueryOptions{WaitIndex: seen}, d.config.ConsulWait)
+		services, meta, err := d.catalog.Services(question)
+		answered()
 		if ctx.Err() == nil && (err == nil) != known {
 			known = err == nil
 			d.logger.Warn("list of services", "known", known, "error", err)
@@ -193,6 +199,30 @@ func (d *Directory) Instancer(service string) sd.Instancer {
 	default:
 		return sd.FixedInstancer(slices.Clone(d.static[service])) // followers sort it in place
 	}
+}
+
+// bounded is go-kit's client, whose own questions have no end: the first is awaited by whoever asks for an Instancer.
+type bounded struct {
+	kitconsul.Client
+	wait time.Duration
+}
+
+func (c bounded) Service(service, tag string, passingOnly bool, o *api.QueryOptions) ([]*api.ServiceEntry, *api.QueryMeta, error) {
+	question, answered := waiting(context.Background(), o, c.wait)
+	defer answered()
+	return c.Client.Service(service, tag, passingOnly, question)
+}
+
+// waiting is a question that waits for a change, and how long its answer is awaited: the agent waits a sixteenth longer at random, and
+// does not wait for a change after the index 0.
+func waiting(ctx context.Context, o *api.QueryOptions, wait time.Duration) (*api.QueryOptions, context.CancelFunc) {
+	within := agentTimeout
+	if o.WaitIndex != 0 {
+		within += wait + wait/16
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	o.WaitTime = wait
+	return o.WithContext(ctx), cancel
 }
 
 // lookup is net.LookupSRV with a deadline: the first answer is awaited by whoever asks for an Instancer.

@@ -182,8 +182,13 @@ func mutations() map[string]broken {
 			rule: "a pod has longer to stop",
 			do:   func(m *Manifests) { query(m).TerminationGracePeriodSeconds = new(int64(30)) },
 		},
-		"drains longer":  {rule: "a pod has longer to stop", do: func(m *Manifests) { told(m, "HUB_DRAIN_TIMEOUT", "60s") }},
-		"closes at once": {rule: "readiness fails before", do: func(m *Manifests) { told(m, "HUB_DRAIN_DELAY", "0s") }},
+		"drains longer": {rule: "a pod has longer to stop", do: func(m *Manifests) { told(m, "HUB_DRAIN_TIMEOUT", "60s") }},
+		"a slower statement": {
+			rule: "calls in flight have as long",
+			do:   func(m *Manifests) { told(m, "MCP_QUERY_TIMEOUT_MS", "40000") },
+		},
+		"a statement cut": {rule: "calls in flight have as long", do: func(m *Manifests) { told(m, "HUB_DRAIN_TIMEOUT", "25s") }},
+		"closes at once":  {rule: "readiness fails before", do: func(m *Manifests) { told(m, "HUB_DRAIN_DELAY", "0s") }},
 		"readiness seen late": {
 			rule: "readiness fails before",
 			do:   func(m *Manifests) { serving(m).ReadinessProbe.FailureThreshold = 5 },

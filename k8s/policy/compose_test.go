@@ -49,6 +49,21 @@ func composed(project *types.Project, p Programs) (problems []string) {
 	}
 	health, _, err := service.Program[service.Settings]{Name: "x"}.Command(nil).Find([]string{"health"})
 	require(err == nil && health.Name() == "health", "programs have no command health: %v", err)
+	told := func(s inventory.Service, name string) string {
+		setting, _ := inventory.Find(p.Settings[s.Name].Serve, name)
+		return cmp.Or(value(project.Services[s.Name], name), setting.Default)
+	}
+	duration := func(s inventory.Service, name, unit string) time.Duration {
+		d, err := time.ParseDuration(told(s, name) + unit)
+		require(err == nil, "%s: %s: %v", s.Name, name, err)
+		return d
+	}
+	var statement time.Duration
+	for _, s := range p.Services {
+		if s.Has(inventory.Source) {
+			statement = max(statement, duration(s, "MCP_QUERY_TIMEOUT_MS", "ms")+duration(s, "HUB_SQL_WAIT", ""))
+		}
+	}
 	for _, s := range p.Services {
 		c := project.Services[s.Name]
 		problems = append(problems, variables(s.Name, c, p.Settings[s.Name].Serve, p)...)
@@ -62,13 +77,9 @@ func composed(project *types.Project, p Programs) (problems []string) {
 		)
 		require(c.HealthCheck != nil && slices.Equal(c.HealthCheck.Test, healthCheck), "%s is asked by %+v", s.Name, c.HealthCheck)
 		require(len(c.Command) == 0 && len(c.Entrypoint) == 0, "%s runs %v %v", s.Name, c.Entrypoint, c.Command)
-		duration := func(name string) time.Duration {
-			setting, _ := inventory.Find(p.Settings[s.Name].Serve, name)
-			d, err := time.ParseDuration(cmp.Or(value(c, name), setting.Default))
-			require(err == nil, "%s: %s: %v", s.Name, name, err)
-			return d
-		}
-		stops := service.Settings{DrainDelay: duration("HUB_DRAIN_DELAY"), DrainTimeout: duration("HUB_DRAIN_TIMEOUT")}.StopsWithin()
+		drain := duration(s, "HUB_DRAIN_TIMEOUT", "")
+		require(!s.Edge && !s.Has(inventory.Source) || drain >= statement+time.Second, "%s gives calls in flight %s", s.Name, drain)
+		stops := service.Settings{DrainDelay: duration(s, "HUB_DRAIN_DELAY", ""), DrainTimeout: drain}.StopsWithin()
 		require(c.StopGracePeriod != nil && time.Duration(*c.StopGracePeriod) > stops, "%s may take %s to stop", s.Name, stops)
 		require((len(c.Ports) > 0) == s.Edge, "%s publishes %v", s.Name, c.Ports)
 		for _, e := range []struct{ variable, port string }{{"HUB_ADDR", "8080"}, {"HUB_OPS_ADDR", "9090"}} {
@@ -188,8 +199,10 @@ func TestCompose(t *testing.T) {
 		"query is less than restricted": set("query", func(c *types.ServiceConfig) { c.ReadOnly = false }),
 		"query is asked": set("query",
 			func(c *types.ServiceConfig) { c.HealthCheck.Test = types.HealthCheckTest{"CMD-SHELL", "true"} }),
-		"query runs":     set("query", func(c *types.ServiceConfig) { c.Command = []string{"migrate"} }),
-		"query may take": set("query", func(c *types.ServiceConfig) { c.StopGracePeriod = nil }),
+		"query runs":                    set("query", func(c *types.ServiceConfig) { c.Command = []string{"migrate"} }),
+		"query may take":                set("query", func(c *types.ServiceConfig) { c.StopGracePeriod = nil }),
+		"gateway gives calls in flight": variable("MCP_QUERY_TIMEOUT_MS", "40000"),
+		"query gives calls in flight":   variable("HUB_DRAIN_TIMEOUT", "25s"),
 		"query publishes": set("query",
 			func(c *types.ServiceConfig) { c.Ports = []types.ServicePortConfig{{HostIP: "127.0.0.1"}} }),
 		"query: HUB_ADDR":                  variable("HUB_ADDR", "127.0.0.1:8080"),

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -21,6 +22,7 @@ const connections = "hub.internal/source-connections"
 func drainRules() []Rule {
 	return []Rule{
 		{Name: "a pod has longer to stop than its program takes", broken: drained},
+		{Name: "calls in flight have as long as a statement may take", broken: finished},
 		{Name: "readiness fails before the listener closes", broken: delayed},
 		{Name: "all pods together have no more connections to the source than it gives", broken: pooled},
 	}
@@ -56,6 +58,28 @@ func drained(r *review) {
 		s := service.Settings{DrainDelay: r.duration(d, "HUB_DRAIN_DELAY"), DrainTimeout: r.duration(d, "HUB_DRAIN_TIMEOUT")}
 		grace := d.Spec.Template.Spec.TerminationGracePeriodSeconds
 		r.require(grace != nil && time.Duration(*grace)*time.Second > s.StopsWithin(), "%s: the program takes up to %s", d.Name, s.StopsWithin())
+	})
+}
+
+// finished compares the drain with what a call takes whose statement runs to its limit after the longest wait for its turn, and a second:
+// where it runs, and at the edge, which waits for it. A folder without the service that runs it is held to that program's defaults.
+func finished(r *review) {
+	var longest time.Duration
+	for _, s := range r.programs.Services {
+		if !s.Has(inventory.Source) {
+			continue
+		}
+		d := cmp.Or(named(r.Deployments, s.Name), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: s.Name}})
+		text, _ := r.value(d, "MCP_QUERY_TIMEOUT_MS")
+		limit, err := time.ParseDuration(text + "ms")
+		r.require(err == nil, "%s: MCP_QUERY_TIMEOUT_MS is %q", s.Name, text)
+		longest = max(longest, limit+r.duration(d, "HUB_SQL_WAIT")+time.Second)
+	}
+	r.each(func(d *appsv1.Deployment, s inventory.Service) {
+		if s.Edge || s.Has(inventory.Source) {
+			drain := r.duration(d, "HUB_DRAIN_TIMEOUT")
+			r.require(drain >= longest, "%s: they have %s, and a statement takes up to %s", d.Name, drain, longest)
+		}
 	})
 }
 

@@ -183,6 +183,14 @@ func mutations() map[string]broken {
 			do:   func(m *Manifests) { query(m).TerminationGracePeriodSeconds = new(int64(30)) },
 		},
 		"drains longer": {rule: "a pod has longer to stop", do: func(m *Manifests) { told(m, "HUB_DRAIN_TIMEOUT", "60s") }},
+		"replaced at once": {
+			rule: "a pod has stopped before",
+			do:   func(m *Manifests) { named(m.Deployments, "query").Spec.MinReadySeconds = 0 },
+		},
+		"stops later than the next goes": {
+			rule: "a pod has stopped before",
+			do:   func(m *Manifests) { query(m).TerminationGracePeriodSeconds = new(int64(90)) },
+		},
 		"a slower statement": {
 			rule: "calls in flight have as long",
 			do:   func(m *Manifests) { told(m, "MCP_QUERY_TIMEOUT_MS", "40000") },

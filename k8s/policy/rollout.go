@@ -22,6 +22,7 @@ const connections = "hub.internal/source-connections"
 func drainRules() []Rule {
 	return []Rule{
 		{Name: "a pod has longer to stop than its program takes", broken: drained},
+		{Name: "a pod has stopped before the next one is replaced", broken: apart},
 		{Name: "calls in flight have as long as a statement may take", broken: finished},
 		{Name: "readiness fails before the listener closes", broken: delayed},
 		{Name: "all pods together have no more connections to the source than it gives", broken: pooled},
@@ -61,6 +62,15 @@ func drained(r *review) {
 	})
 }
 
+// apart wants a new pod to be ready for as long as an old one may take to stop before another old one has to go: Kubernetes counts pods
+// that drain nowhere, and each still has its connections.
+func apart(r *review) {
+	r.each(func(d *appsv1.Deployment, _ inventory.Service) {
+		grace := d.Spec.Template.Spec.TerminationGracePeriodSeconds
+		r.require(grace != nil && int64(d.Spec.MinReadySeconds) >= *grace, "%s: the next one goes after %d s", d.Name, d.Spec.MinReadySeconds)
+	})
+}
+
 // finished compares the drain with what a call takes whose statement runs to its limit after the longest wait for its turn, and a second:
 // where it runs, and at the edge, which waits for it. A folder without the service that runs it is held to that program's defaults.
 func finished(r *review) {
@@ -97,7 +107,7 @@ func delayed(r *review) {
 }
 
 // pooled counts as services/query/OPERATING.md does: the pool, one and a half times the statements, three, and those that the
-// source has not ended yet. A rollout adds its surge.
+// source has not ended yet. A rollout adds its surge, and the one that drains (apart).
 // A source that gives fewer would refuse a pod in the middle of a rollout.
 func pooled(r *review) {
 	r.each(func(d *appsv1.Deployment, s inventory.Service) {
@@ -118,7 +128,7 @@ func pooled(r *review) {
 		}
 		statements := number("HUB_SQL_CONCURRENT")
 		each := number("HUB_SOURCE_POOL") + statements*3/2 + 5 + statements
-		pods := int(h.Spec.MaxReplicas) + u.MaxSurge.IntValue()
+		pods := int(h.Spec.MaxReplicas) + u.MaxSurge.IntValue() + 1
 		r.require(pods*each <= given, "%s: %d pods with %d connections each, and the source gives %d", d.Name, pods, each, given)
 	})
 }

@@ -3,6 +3,7 @@ package observe_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -335,5 +336,87 @@ func TestWhoIsTold(t *testing.T) {
 	}
 	if len(config.Route.Routes) != 2 || len(config.InhibitRules) == 0 {
 		t.Errorf("%+v", config)
+	}
+}
+
+// silences tells whether the example for Alertmanager silences an alert while another fires, as Alertmanager decides: labels that are
+// to be equal are when neither has them.
+func silences(t *testing.T, source, target labels.Labels) bool {
+	t.Helper()
+	var config struct {
+		InhibitRules []struct {
+			Source []string `yaml:"source_matchers"`
+			Target []string `yaml:"target_matchers"`
+			Equal  []string
+		} `yaml:"inhibit_rules"`
+	}
+	if err := yaml.Unmarshal([]byte(read(t, "../prometheus/alertmanager.yml")), &config); err != nil {
+		t.Fatal(err)
+	}
+	match := func(matchers []string, l labels.Labels) bool {
+		all, err := language.ParseMetricSelector("{" + strings.Join(matchers, ",") + "}")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !slices.ContainsFunc(all, func(m *labels.Matcher) bool { return !m.Matches(l.Get(m.Name)) })
+	}
+	for _, r := range config.InhibitRules {
+		if match(r.Source, source) && match(r.Target, target) &&
+			!slices.ContainsFunc(r.Equal, func(name string) bool { return source.Get(name) != target.Get(name) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestACauseSilencesWhatItExplains, and nothing else that happens at that time.
+func TestACauseSilencesWhatItExplains(t *testing.T) {
+	e := newEvaluator(t)
+	// sent is an alert as Alertmanager gets it: with the labels of its rule. It has the labels of one that fires.
+	sent := func(text string) labels.Labels {
+		t.Helper()
+		l, err := language.ParseMetric(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name := l.Get(model.MetricNameLabel)
+		b := labels.NewBuilder(l).Del(model.MetricNameLabel)
+		firing, err := language.ParseMetric(e.firing(t, name, newWorld(t, cmp.Or(scenes()[name].step, time.Minute), scenes()[name].fires...))[0])
+		if err != nil || !slices.Equal(slices.Sorted(maps.Keys(firing.Map())), slices.Sorted(maps.Keys(b.Labels().Map()))) {
+			t.Errorf("%s fires with the labels %s: %v", name, firing, err)
+		}
+		for label, value := range e.alerts[name].Labels {
+			l.Range(func(of labels.Label) { value = strings.ReplaceAll(value, "{{ $labels."+of.Name+" }}", of.Value) })
+			b.Set(label, value)
+		}
+		return b.Set("alertname", name).Labels()
+	}
+	for _, tt := range []struct {
+		source, target string
+		silenced       bool
+	}{
+		{`HubServiceDown{service="query"}`, `HubInstanceDown{job="hub",service="query",instance="a"}`, true},
+		{`HubServiceDown{service="query"}`, `HubInstanceDown{job="hub",service="auth",instance="a"}`, false},
+		{`HubServiceDown{service="query"}`, `HubRestarts{job="hub",service="query",instance="a"}`, true},
+		{`HubServiceDown{service="query"}`, `HubNeighbourOut{dependency="query"}`, true},
+		{`HubServiceDown{service="admin"}`, `HubNeighbourOut{dependency="query"}`, false},
+		{`HubServiceDown{service="query"}`, `HubNeighbourErrors{service="gateway",dependency="query"}`, true},
+		{`HubServiceDown{service="admin"}`, `HubNeighbourErrors{service="gateway",dependency="query"}`, false},
+		{`HubServiceDown{service="admin"}`, `HubEdgeErrorsFast`, false},
+		{`HubServiceDown{service="gateway"}`, `HubEdgeErrorsSlow`, false},
+		{`HubWriteStoreErrors{service="admin"}`, `HubEdgeErrorsFast`, false},
+		{`HubWriteStoreErrors{service="auth"}`, `HubAuditDropped{service="auth"}`, true},
+		{`HubWriteStoreErrors{service="auth"}`, `HubAuditDropped{service="gateway"}`, false},
+		{`HubWriteStoreErrors{service="auth"}`, `HubAuditBacklog{service="auth",instance="a",bulkhead="audit"}`, true},
+		{`HubWriteStoreErrors{service="auth"}`, `HubSamplesStale{service="auth",sample="jobs"}`, true},
+		{`HubWriteStoreErrors{service="auth"}`, `HubSamplesStale{service="payments",sample="jobs"}`, false},
+		{`HubWriteStoreErrors{service="query"}`, `HubPoolWaits{service="query",instance="a",pool="write store"}`, true},
+		{`HubWriteStoreErrors{service="query"}`, `HubPoolWaits{service="query",instance="a",pool="source"}`, false},
+		{`HubWriteStoreErrors{service="auth"}`, `HubNeighbourErrors{service="gateway",dependency="auth"}`, true},
+		{`HubWriteStoreErrors{service="auth"}`, `HubNeighbourErrors{service="auth",dependency="query"}`, false},
+	} {
+		if got := silences(t, sent(tt.source), sent(tt.target)); got != tt.silenced {
+			t.Errorf("while %s fires, %s is silenced: %t", tt.source, tt.target, got)
+		}
 	}
 }

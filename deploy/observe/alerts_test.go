@@ -71,6 +71,9 @@ func scenes() map[string]scene {
 			`go_gc_gomemlimit_bytes{job="hub",instance="a"} ` + limit + `x20`,
 		}
 	}
+	replica := func(instance, address string) string {
+		return `hub_source_replica_up{service="query",instance="` + instance + `",server_address="` + address + `",server_port="3306"}`
+	}
 	slow := func(quick float64, steps int) []string {
 		return []string{count(edgeQuick, quick, steps), count(edgeOK, 60, steps)}
 	}
@@ -273,6 +276,20 @@ func scenes() map[string]scene {
 			},
 		},
 		"HubSourceRefuses": {fires: []string{count(sql, 30, 20)}, quiet: map[string][]string{"a burst": {sql + " 0x10 3x10"}}},
+		"HubSourceStale": {
+			fires: []string{gauge(`hub_source_stale{instance="a"}`, 1, 10), gauge(`hub_source_stale{instance="b"}`, 0, 10)},
+			quiet: map[string][]string{
+				"a moment": {`hub_source_stale{instance="a"} 0x5 1x2 0x3`},
+				"none":     {gauge(`hub_source_stale{instance="a"}`, 0, 10)},
+			},
+		},
+		"HubSourceReplicaDown": {
+			fires: []string{gauge(replica("a", "db-1"), 0, 15), gauge(replica("b", "db-1"), 0, 15), gauge(replica("a", "db-2"), 1, 15)},
+			quiet: map[string][]string{
+				"a restart":               {replica("a", "db-1") + " 1x5 0x5 1x5"},
+				"another process asks it": {gauge(replica("a", "db-1"), 0, 15), gauge(replica("b", "db-1"), 1, 15)},
+			},
+		},
 		"HubSourceRunaway": {
 			fires: []string{gauge(`hub_sql_runaway{instance="a"}`, 1, 3)},
 			quiet: map[string][]string{"none": {gauge(`hub_sql_runaway{instance="a"}`, 0, 3)}},

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -271,6 +273,7 @@ func TestASourceOnSeveralServers(t *testing.T) {
 			t.Errorf("no %s in\n%s", series, metrics.String())
 		}
 	}
+	replicasAreListed(t, metrics.String())
 	for _, want := range []string{"nobody can tell its lag", "a replica of the source does not answer"} {
 		if !strings.Contains(p.Log.String(), want) || strings.Contains(p.Log.String(), "reader-password") {
 			t.Errorf("the log has no %q, or shows the password:\n%s", want, p.Log)
@@ -316,4 +319,38 @@ func rows(t *testing.T, url, statement string) (out [][2]string) {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// replicasAreListed holds deploy/observe/metrics.json to what the program shows of replicas: the suite of all services has one source.
+func replicasAreListed(t *testing.T, shown string) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(hubtest.Root(t), "deploy", "observe", "metrics.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var listed map[string]struct {
+		Type   string
+		Labels map[string][]string
+	}
+	if err := json.Unmarshal(b, &listed); err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{"hub_source_replica_lag_seconds": true} // absent: nobody can tell it here
+	for _, m := range regexp.MustCompile(`(?m)^# TYPE (hub_source_\w+) (\w+)$`).FindAllStringSubmatch(shown, -1) {
+		found[m[1]] = true
+		if listed[m[1]].Type != m[2] {
+			t.Errorf("%s is a %s, and listed as %q", m[1], m[2], listed[m[1]].Type)
+		}
+	}
+	for name, m := range listed {
+		if strings.HasPrefix(name, "hub_source_") && !found[name] {
+			t.Errorf("%s is listed, and not shown", name)
+		}
+		for label := range m.Labels {
+			if strings.HasPrefix(name, "hub_source_") && name != "hub_source_replica_lag_seconds" &&
+				!regexp.MustCompile(`(?m)^`+name+`\{.*`+label+`="`).MatchString(shown) {
+				t.Errorf("%s has no label %s", name, label)
+			}
+		}
+	}
 }

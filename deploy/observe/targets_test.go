@@ -23,27 +23,34 @@ type discovery struct {
 	rules []*relabel.Config
 }
 
-// scrapeJob is the job hub of a configuration of Prometheus.
-func scrapeJob(t *testing.T, file string) (targets []string, rules []*relabel.Config) {
+// scrapeJob is the job hub of a configuration of Prometheus: the names whose addresses it looks up, and its rules.
+func scrapeJob(t *testing.T, file string) (names []string, rules []*relabel.Config) {
 	t.Helper()
 	var config struct {
 		ScrapeConfigs []struct {
 			JobName        string            `yaml:"job_name"`
 			RelabelConfigs []*relabel.Config `yaml:"relabel_configs"`
-			StaticConfigs  []struct{ Targets []string }
+			DNS            []struct {
+				Names []string
+				Type  string
+				Port  int
+			} `yaml:"dns_sd_configs"`
 		} `yaml:"scrape_configs"`
 	}
-	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(read(t, file), "static_configs", "staticconfigs")), &config); err != nil {
+	if err := yaml.Unmarshal([]byte(read(t, file)), &config); err != nil {
 		t.Fatal(err)
 	}
 	if len(config.ScrapeConfigs) != 1 || config.ScrapeConfigs[0].JobName != "hub" {
 		t.Fatalf("%s: %+v", file, config)
 	}
 	job := config.ScrapeConfigs[0]
-	for _, c := range job.StaticConfigs {
-		targets = append(targets, c.Targets...)
+	for _, c := range job.DNS {
+		if c.Type != "A" || c.Port != 9090 {
+			t.Errorf("%s: %+v", file, c)
+		}
+		names = append(names, c.Names...)
 	}
-	return targets, job.RelabelConfigs
+	return names, job.RelabelConfigs
 }
 
 // podMonitor are the rules of k8s/monitoring, behind those that the operator puts before them.
@@ -154,17 +161,21 @@ func pod(service, instance string) (found []labels.Labels) {
 	return found
 }
 
-// listed is the discovery that finds one process of each service, where the configuration names it.
-const listed = "a list of addresses"
+// containers is the discovery that finds the processes of a service at each address that its name has.
+const containers = "containers"
+
+// container is what Prometheus' discovery by DNS says of one.
+func container(service, instance string) []labels.Labels {
+	return []labels.Labels{labels.FromStrings("__address__", "172.18.0."+fmt.Sprint(instance[0])+":9090",
+		"__meta_dns_name", service, "__meta_dns_srv_record_target", "", "__meta_dns_srv_record_port", "")}
+}
 
 func discoveries(t *testing.T) map[string]discovery {
 	t.Helper()
 	_, named := scrapeJob(t, "../prometheus/prometheus.yml")
 	_, plain := scrapeJob(t, "../prometheus/kubernetes.yml")
 	all := map[string]discovery{
-		listed: {func(service, _ string) []labels.Labels {
-			return []labels.Labels{labels.FromStrings("__address__", service+":9090")}
-		}, named},
+		containers:     {container, named},
 		"the operator": {pod, podMonitor(t)},
 		"pods":         {pod, plain},
 	}
@@ -220,7 +231,7 @@ func (d discovery) scraped(t *testing.T, w *world) *world {
 
 // TestTargets: however a process is found, it is scraped once, and alerts and dashboards know its job and its service.
 func TestTargets(t *testing.T) {
-	addresses, _ := scrapeJob(t, "../prometheus/prometheus.yml")
+	names, _ := scrapeJob(t, "../prometheus/prometheus.yml")
 	for what, d := range discoveries(t) {
 		for _, service := range targetLabels["service"] {
 			got := d.targets(service, "a")
@@ -228,8 +239,11 @@ func TestTargets(t *testing.T) {
 				!strings.HasSuffix(got[0].Get("instance"), ":9090") {
 				t.Errorf("%s of %s: %v", what, service, got)
 			}
-			if !slices.Contains(addresses, service+":9090") {
-				t.Errorf("%s is none of %v", service, addresses)
+			if !slices.Contains(names, service) {
+				t.Errorf("%s is none of %v", service, names)
+			}
+			if b := d.targets(service, "b"); len(b) != 1 || len(got) == 1 && b[0].Get("instance") == got[0].Get("instance") {
+				t.Errorf("%s: a second process of %s is %v", what, service, b)
 			}
 		}
 		// What stands beside Hub in its namespace, and what has ended, is none of it.
@@ -242,20 +256,17 @@ func TestTargets(t *testing.T) {
 				}
 				return list
 			}
-			if got := beside.targets("gateway", "a"); len(got) > 0 && what != listed {
+			if got := beside.targets("gateway", "a"); len(got) > 0 && what != containers {
 				t.Errorf("%s: %v", what, got)
 			}
 		}
 	}
 }
 
-// TestAlertsFireHoweverTargetsAreFound: what fires and what stays quiet where targets are listed does so on Kubernetes.
+// TestAlertsFireHoweverTargetsAreFound: what fires and what stays quiet in a scene does so with the labels that each discovery gives.
 func TestAlertsFireHoweverTargetsAreFound(t *testing.T) {
 	e := newEvaluator(t)
 	for what, d := range discoveries(t) {
-		if what == listed {
-			continue // scenes are of it
-		}
 		for name, s := range scenes() {
 			step := cmp.Or(s.step, time.Minute)
 			if firing := e.firing(t, name, d.scraped(t, newWorld(t, step, s.fires...))); len(firing) != 1 {

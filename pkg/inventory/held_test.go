@@ -231,7 +231,7 @@ func TestNoServiceTakesTheConnectionsOfOthers(t *testing.T) {
 func TestPrometheus(t *testing.T) {
 	var file struct {
 		ScrapeConfigs []struct {
-			StaticConfigs []struct{ Targets []string } `yaml:"static_configs"`
+			DNS []struct{ Names []string } `yaml:"dns_sd_configs"`
 		} `yaml:"scrape_configs"`
 	}
 	if err := yaml.Unmarshal([]byte(read(t, "deploy", "prometheus", "prometheus.yml")), &file); err != nil {
@@ -239,12 +239,12 @@ func TestPrometheus(t *testing.T) {
 	}
 	var got, want []string
 	for _, s := range file.ScrapeConfigs {
-		for _, c := range s.StaticConfigs {
-			got = append(got, c.Targets...)
+		for _, c := range s.DNS {
+			got = append(got, c.Names...)
 		}
 	}
 	for _, s := range load(t) {
-		want = append(want, s.Name+":9090")
+		want = append(want, s.Name)
 	}
 	same(t, "targets of deploy/prometheus/prometheus.yml", got, want)
 }

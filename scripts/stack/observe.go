@@ -152,14 +152,14 @@ func writeScrapes(e environment) error {
 	return writeFile(e.layout.scrapes(), []byte(local), 0o644)
 }
 
-// localScrapes is the configuration for this stack. Its targets are the addresses of services, to whose names none of them leads here.
+// localScrapes is the configuration for this stack. Its targets are the addresses of services, whose names nobody can look up here.
 func localScrapes(e environment, text string) (string, error) {
 	var list []string
 	for _, s := range e.services {
-		list = append(list, s.Name+":9090")
+		list = append(list, s.Name)
 	}
 	// The text is replaced and not decoded, so that comments and all other settings stay as they are.
-	targets := "    static_configs:\n      - targets: [" + strings.Join(list, ", ") + "]\n"
+	targets := "    dns_sd_configs:\n      - { type: A, port: 9090, refresh_interval: 15s, names: [" + strings.Join(list, ", ") + "] }\n"
 	rules := "rule_files: [rules/*.yml]"
 	if strings.Count(text, targets) != 1 || strings.Count(text, rules) != 1 {
 		return "", errors.New("deploy/prometheus/prometheus.yml: its targets are not those of deploy/services.json, or its rules are elsewhere")

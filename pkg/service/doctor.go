@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -167,14 +168,27 @@ func (h *Host) checkNeighbour(name string, c *remote.Client) check {
 // checkCollector asks whether somebody listens where traces go.
 func checkCollector(endpoint string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		u, err := url.Parse(endpoint)
-		if err != nil || u.Host == "" {
-			return errors.New("OTEL_EXPORTER_OTLP_ENDPOINT is not a URL such as http://collector:4318")
+		addr, err := collectorAddr(endpoint)
+		if err != nil {
+			return err
 		}
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", u.Host)
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", addr)
 		if err != nil {
 			return fmt.Errorf("OTEL_EXPORTER_OTLP_ENDPOINT: %w", err)
 		}
 		return conn.Close()
 	}
+}
+
+// collectorAddr is where an exporter finds a collector by its URL: a URL without a port has its scheme's.
+func collectorAddr(endpoint string) (string, error) {
+	u, err := url.Parse(endpoint)
+	if err != nil || u.Hostname() == "" {
+		return "", errors.New("OTEL_EXPORTER_OTLP_ENDPOINT is not a URL such as http://collector:4318")
+	}
+	port := "80"
+	if u.Scheme == "https" {
+		port = "443"
+	}
+	return net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), port)), nil
 }

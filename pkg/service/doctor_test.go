@@ -101,3 +101,25 @@ func TestDoctor(t *testing.T) {
 		})
 	}
 }
+
+// TestCollectorHasItsSchemesPort, as exporters have it, where the URL names none.
+func TestCollectorHasItsSchemesPort(t *testing.T) {
+	t.Parallel()
+	for endpoint, want := range map[string]string{
+		"http://collector:4318":         "collector:4318",
+		"http://collector":              "collector:80",
+		"https://collector.example.com": "collector.example.com:443",
+		"https://collector/otlp":        "collector:443",
+		"http://[::1]":                  "[::1]:80",
+		"https://[::1]:4318":            "[::1]:4318",
+	} {
+		if got, err := service.CollectorAddr(endpoint); got != want || err != nil {
+			t.Errorf("%s is at %q, %v", endpoint, got, err)
+		}
+	}
+	for _, endpoint := range []string{"collector:4318", "collector", "http://", "http://:4318"} {
+		if got, err := service.CollectorAddr(endpoint); err == nil || !strings.Contains(err.Error(), "OTEL_EXPORTER_OTLP_ENDPOINT") {
+			t.Errorf("%s is at %q, %v", endpoint, got, err)
+		}
+	}
+}

@@ -60,6 +60,8 @@ func (d *Directory) Announce(ctx context.Context, service, addr string) error {
 // registration has two checks, because an agent takes from its list what has failed one for long:
 // a process that waits for its store is not ready, and yet has not gone. Until it has answered that it
 // is ready, the first check being for that, it counts as not ready, so that no call reaches it before its time.
+// An agent's check compares no header: where a process was killed and one of another service answers, the address stays
+// on the list, and whoever calls (pkg/remote) passes over it.
 func registration(service, host string, port int) *api.AgentServiceRegistration {
 	addr := net.JoinHostPort(host, strconv.Itoa(port))
 	return &api.AgentServiceRegistration{

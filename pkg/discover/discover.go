@@ -39,6 +39,9 @@ const (
 	// LeavingHeader is in the answer of AlivePath once the process has begun to stop: it still takes calls for a
 	// moment (HUB_DRAIN_DELAY), so that whoever chooses another one by then loses none.
 	LeavingHeader = "Hub-Leaving"
+	// ServiceHeader is in the answer of AlivePath and names the service: where a process was killed another one may answer by now, and
+	// discovery still lists the address. A release before it has none.
+	ServiceHeader = "Hub-Service"
 )
 
 const (

@@ -28,10 +28,13 @@ var errUnhealthy = errors.New("the instance stopped answering")
 // probe asks an instance for its health. A process that hangs still accepts
 // connections, so without it every call would wait for its whole deadline.
 type probe struct {
-	url    string
-	client *http.Client
-	stop   context.CancelFunc
+	service string
+	url     string
+	client  *http.Client
+	stop    context.CancelFunc
 
+	// foreign is another service that the instance said, when it last answered, that it is of.
+	foreign atomic.Pointer[string]
 	// leaving tells that the instance said, when it last answered, that it is about to stop.
 	leaving atomic.Bool
 	// called tells that a call began since the last probe.
@@ -42,9 +45,9 @@ type probe struct {
 	calls  map[*context.CancelCauseFunc]struct{}
 }
 
-func newProbe(transport http.RoundTripper, addr string, patience time.Duration, stop context.CancelFunc) *probe {
-	return &probe{url: "http://" + addr + discover.AlivePath, client: &http.Client{Transport: transport, Timeout: patience},
-		stop: stop, calls: map[*context.CancelCauseFunc]struct{}{}}
+func newProbe(transport http.RoundTripper, service, addr string, patience time.Duration, stop context.CancelFunc) *probe {
+	return &probe{service: service, url: "http://" + addr + discover.AlivePath,
+		client: &http.Client{Transport: transport, Timeout: patience}, stop: stop, calls: map[*context.CancelCauseFunc]struct{}{}}
 }
 
 // Close stops the probe.
@@ -92,6 +95,11 @@ func (p *probe) check(ctx context.Context) error {
 	if err != nil {
 		return &unreachable{cause: err}
 	}
+	if name := resp.Header.Get(discover.ServiceHeader); name != "" && name != p.service {
+		p.foreign.Store(&name)
+	} else {
+		p.foreign.Store(nil)
+	}
 	p.leaving.Store(resp.Header.Get(discover.LeavingHeader) != "")
 	return nil
 }
@@ -118,7 +126,7 @@ func (p *probe) record(ok bool) {
 func (p *probe) healthy() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.misses < probeMisses
+	return p.misses < probeMisses && p.foreign.Load() == nil
 }
 
 // while returns a context that also ends when the instance turns unhealthy; release

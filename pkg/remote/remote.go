@@ -188,7 +188,7 @@ func (c *Client) instance(following context.Context, addr string, patience time.
 		IsExcluded:   func(err error) bool { return errors.Is(err, context.Canceled) && !Unanswered(err) },
 	})
 	asking, stop := context.WithCancel(following)
-	probe := newProbe(c.transport, addr, patience, stop)
+	probe := newProbe(c.transport, c.service, addr, patience, stop)
 	inOrder := func() bool { return probe.healthy() && breaker.State() == gobreaker.StateClosed }
 	c.probes.Go(func() {
 		defer c.metrics.follow(&inOrder)()
@@ -200,6 +200,9 @@ func (c *Client) instance(following context.Context, addr string, patience time.
 	})
 	e := func(ctx context.Context, request any) (any, error) {
 		try := request.(attemptRequest)
+		if other := probe.foreign.Load(); other != nil {
+			return nil, &unreachable{cause: fmt.Errorf("at %s is the service %s", addr, *other), skipped: true}
+		}
 		if !inOrder() {
 			return nil, &unreachable{cause: fmt.Errorf("%s is out of order", addr), skipped: true}
 		}

@@ -494,6 +494,39 @@ func TestWhatLeavesIsCalledLast(t *testing.T) {
 	share("one that leaves is better than none", 12, 0)
 }
 
+// TestAnotherServiceAtTheAddress: an instance that says that it is of another service gets no calls, until it is one of this again.
+func TestAnotherServiceAtTheAddress(t *testing.T) {
+	t.Parallel()
+	is := func(service string) *http.HandlerFunc {
+		return new(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set(discover.ServiceHeader, service) }))
+	}
+	good, other := start(t, "", ok), start(t, "", ok)
+	c := newClient(t, 0, good.addr, other.addr)
+	calls := func(of *instance) int64 {
+		before := of.calls.Load()
+		for range 12 {
+			if _, err := do(t.Context(), c, write); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return of.calls.Load() - before
+	}
+	good.probe.Store(is("query"))
+	hubtest.Eventually(t, "one that does not say counts", func() bool { return calls(other) == 6 })
+	other.probe.Store(is("auth"))
+	hubtest.Eventually(t, "another service is not called", func() bool { return calls(other) == 0 })
+	good.probe.Store(is("auth"))
+	hubtest.Eventually(t, "nor where there is no other", func() bool {
+		_, err := do(t.Context(), c, write)
+		return fault.Is(err, fault.DB) && strings.Contains(errors.Unwrap(err).Error(), "is the service auth")
+	})
+	other.probe.Store(is("query"))
+	hubtest.Eventually(t, "it is this service again", func() bool { _, err := do(t.Context(), c, write); return err == nil })
+	if got := calls(other); got != 12 {
+		t.Errorf("%d of 12 calls", got)
+	}
+}
+
 func TestConcurrencyLimit(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})

@@ -58,7 +58,7 @@ func newHost(ctx context.Context, name string, s Settings, effective any, connec
 		defer cancel()
 		return h.audit.Close(ctx)
 	})
-	p.health(h.server.Mux)
+	p.health(name, h.server.Mux)
 	if h.addr, err = p.open("internal", h.server.Mux); err != nil {
 		return nil, err
 	}

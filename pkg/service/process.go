@@ -293,8 +293,9 @@ func (p *process) stop() error {
 
 // health adds /healthz (the process lives) and /readyz (it may get calls): to the listener
 // that takes the calls, because neighbours and orchestrators ask there whether it does.
-func (p *process) health(mux *http.ServeMux) {
+func (p *process) health(name string, mux *http.ServeMux) {
 	mux.HandleFunc("GET "+discover.AlivePath, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set(discover.ServiceHeader, name)
 		status := "ok"
 		if p.draining.Load() {
 			w.Header().Set(discover.LeavingHeader, "true")

@@ -19,6 +19,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
+	"hub.internal/pkg/discover"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
@@ -166,6 +167,19 @@ func get(url string) (status int, body string) {
 		return 0, err.Error()
 	}
 	return resp.StatusCode, string(b)
+}
+
+// TestHealthNamesTheService, so that neighbours know who answers at an address.
+func TestHealthNamesTheService(t *testing.T) {
+	t.Parallel()
+	resp, err := http.Get("http://" + run(t, "", with()...).Addr(t) + discover.AlivePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if got := resp.Header.Get(discover.ServiceHeader); got != "tester" {
+		t.Errorf("it is the service %q", got)
+	}
 }
 
 func TestCallsInFlightFinishAtSIGTERM(t *testing.T) {

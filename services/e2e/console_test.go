@@ -260,7 +260,8 @@ func TestConsole(t *testing.T) {
 		here.Reload()
 		here.Button("Sign out all other browsers").Click()
 		there.eventually("the session has ended", func() (ended bool) { // two seconds later at most
-			there.Evaluate(`fetch("/account/sessions", {redirect: "manual", headers: {Accept: "text/html"}}).then(r => r.type === "opaqueredirect")`, &ended)
+			there.Evaluate(`fetch("/account/sessions", {redirect: "manual", headers: {Accept: "text/html"}})
+				.then(r => r.type === "opaqueredirect")`, &ended)
 			return ended
 		})
 		there.Button("Change password").Click()

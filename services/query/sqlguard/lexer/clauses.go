@@ -1,5 +1,7 @@
 package lexer
 
+import "strings"
+
 // ClauseWords end a list of what is selected, or of what is grouped by.
 var ClauseWords = WordSet(`FROM WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE UNION EXCEPT INTERSECT FOR INTO WITH`)
 
@@ -49,4 +51,24 @@ func (t Tokens) Selected(i int) []Argument {
 		}
 	}
 	return t.Split(i+1, end)
+}
+
+// Comparison is behind the operator at i, if that compares.
+// An operator of two marks is two tokens here, which belong together only when they touch. The > of JSON's -> and ->> is none, nor are
+// those of the shifts >> and <<.
+func (t Tokens) Comparison(i int) (end int, is bool) {
+	if i > 0 && IsOneOf(t.Key(i-1), "=|<|>|!|-") && t[i].Start == t[i-1].End {
+		return i + 1, false // within an operator
+	}
+	for end = i; IsOneOf(t.Key(end), "=|<|>|!") && (end == i || t[end].Start == t[end-1].End); end++ {
+	}
+	var written strings.Builder
+	for j := i; j < end; j++ {
+		written.WriteString(t.Key(j))
+	}
+	switch written.String() {
+	case "=", "<", ">", "<=", ">=", "<>", "!=":
+		return end, true
+	}
+	return end, false
 }

@@ -61,7 +61,7 @@ func conditionAt(t lexer.Tokens, i int) (c condition, ok bool) {
 		c.column += "." + t.Name(at+1)
 		at += 2
 	}
-	c.value, ok = comparison(t, at)
+	c.value, ok = t.Comparison(at)
 	for ; at < c.value; at++ {
 		c.op += t.Key(at)
 	}
@@ -205,7 +205,7 @@ func isEmptyGroup(t lexer.Tokens, i int, count func(i int) (end int)) bool {
 		if end == 0 {
 			continue
 		}
-		value, is := comparison(t, end)
+		value, is := t.Comparison(end)
 		if !is || value >= len(t) || !ends(t, value+1) {
 			continue
 		}

@@ -282,7 +282,7 @@ func (r *reading) endsValueAt(i int) bool {
 // operator is the comparison at i, "" for none, and where it ends.
 // Of two marks it is both, as in >=; LIKE, IN and BETWEEN are words, and no operator here.
 func (r *reading) operator(i int) (op string, end int) {
-	end, is := comparison(r.Tokens, i)
+	end, is := r.Comparison(i)
 	if !is {
 		return "", i
 	}

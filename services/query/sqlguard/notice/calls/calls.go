@@ -1,5 +1,5 @@
-// Package calls finds calls of functions, operators, and forms of CASE, ORDER BY and UNION, that run and answer something else than was likely asked, as their text alone
-// shows it. None may speak without cause.
+// Package calls finds calls of functions, operators, and forms of CASE, ORDER BY and UNION, that run and answer something else than was
+// likely asked, as their text alone shows it. None may speak without cause.
 package calls
 
 import (
@@ -17,6 +17,7 @@ var Misleading = []struct {
 	At   func(t lexer.Tokens, i int) string
 }{
 	{"sql.frame", endsAtTheRow},
+	{"sql.count", countsAll},
 	{"sql.operator", powerOrXOR},
 	{"sql.operator", startsAtOne},
 	{"sql.operator", withoutWildcard},
@@ -212,4 +213,50 @@ func milliseconds(t lexer.Tokens, i int) string {
 		return ""
 	}
 	return "FROM_UNIXTIME takes seconds, and answers NULL for milliseconds: divide them by 1000"
+}
+
+// countsAll finds COUNT of what is never NULL, or is so only where a column is.
+// It is told of COUNT(status = 'DONE'), COUNT(IF(x > 3, 1, 0)) and COUNT(CASE WHEN x > 3 THEN 1 ELSE 0 END), and not of
+// COUNT(x > 3 OR NULL), COUNT(IF(x > 3, 1, NULL)) or COUNT(DISTINCT x > 3).
+func countsAll(t lexer.Tokens, i int) string {
+	if t.Key(i) != "COUNT" || t.Key(i+1) != "(" {
+		return ""
+	}
+	const words = "COUNT counts each value that is not NULL, 0 too: write SUM(condition), or COUNT(CASE WHEN condition THEN 1 END)"
+	from, to := i+2, t[i+1].Mate
+	switch {
+	case t.Key(from) == "DISTINCT":
+	case t.Key(from) == "IF" && t.Key(from+1) == "(" && t[from+1].Mate == to-1:
+		if list := t.Arguments(from + 1); len(list) == 3 && isPlain(t, list[1]) && isPlain(t, list[2]) {
+			return words
+		}
+	case t.Key(from) == "CASE" && t.Key(to-1) == "END" && t.Key(to-3) == "ELSE" && t[to-2].Digits:
+		return words
+	case compared(t, from, to):
+		return words
+	}
+	return ""
+}
+
+// isPlain reports whether an argument is a number or a text.
+func isPlain(t lexer.Tokens, a lexer.Argument) bool {
+	return a.To-a.From == 1 && (t[a.From].Digits || t[a.From].Quoted)
+}
+
+// compared reports whether what stands in [from, to) is a comparison alone, without OR NULL.
+func compared(t lexer.Tokens, from, to int) bool {
+	found := false
+	for i := from; i < to; i++ {
+		switch t.Key(i) {
+		case "(":
+			i = t[i].Mate
+		case "OR", "AND", "XOR", "CASE", "|", "&":
+			return false
+		case "IS":
+			found = true // answers 0 or 1, never NULL
+		}
+		_, is := t.Comparison(i)
+		found = found || is
+	}
+	return found
 }

@@ -150,21 +150,47 @@ func syntax(run, written, message, dialect string) string {
 	return fmt.Sprintf("syntax error %s: %s", where, hint)
 }
 
-// placeIn returns what of the text as written follows the place at which the server stopped in the text as run. The two differ
-// in a LIMIT at most; the server repeats up to 80 characters.
+// placeIn returns what of the text as written follows the place at which the server stopped in the text as run: nothing where that is
+// in the LIMIT, in which alone the two differ, and the server's own fragment where it is not found.
 func placeIn(run, written, fragment string) string {
 	at := strings.LastIndex(run, fragment)
 	if !strings.HasSuffix(run, fragment) {
-		at = strings.Index(run, fragment)
+		at = cutFrom(run, []rune(fragment))
 	}
 	same := 0
 	for same < len(run) && same < len(written) && run[same] == written[same] {
 		same++
 	}
-	if at < 0 || at > same || at > len(written) {
+	switch {
+	case at < 0:
+		return fragment
+	case at > same || at > len(written):
 		return ""
 	}
 	return written[at:]
+}
+
+// cutFrom is where a fragment begins in the text as run, which the server has cut at 80 bytes; -1 for nowhere.
+// Its last three characters are no part of the text: MariaDB writes ... there, and MySQL the bytes of a character that it has cut. For
+// characters beyond 16 bits both write a question mark.
+func cutFrom(run string, fragment []rune) int {
+	if len(fragment) <= 3 {
+		return -1
+	}
+	fragment = fragment[:len(fragment)-3]
+	for at := range run {
+		matched := 0
+		for _, r := range run[at:] {
+			if matched == len(fragment) || r != fragment[matched] && (fragment[matched] != '?' || r <= 0xFFFF) {
+				break
+			}
+			matched++
+		}
+		if matched == len(fragment) {
+			return at
+		}
+	}
+	return -1
 }
 
 // mostListed bounds how many names a message lists.

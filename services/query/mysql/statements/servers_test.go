@@ -37,6 +37,9 @@ func TestWordsOfEachServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		// Servers repeat 80 characters of what is behind the place of an error.
+		behind := " WHERE name = 'a' AND country_code = 'KR' AND created_at >= '2026-01-01' AND created_at < '2026-02-01'"
+		korean := " name = '" + strings.Repeat("한", 100) + "'"
 		// One that is empty has nothing to say.
 		for _, c := range []struct{ text, mariaDB, mySQL string }{
 			{"SELECT MD5('a'), SHA('a'), SHA1('a')", "", "write SHA2(x, 256)"},
@@ -60,6 +63,13 @@ func TestWordsOfEachServer(t *testing.T) {
 			{"SELECT EXTRACT(DOW FROM NOW())", "EXTRACT has no DOW here", "EXTRACT has no DOW here"},
 			{"SELECT 1 IN ()", "has a value at least", "has a value at least"},
 			{"SELECT 1 AS rank FROM partner groups 7", "at that place, or before it", "at that place, or before it"},
+			{"SELECT name FRM partner" + behind, `near "partner WHERE name = 'a' AND country_c`, `near "partner WHERE name = 'a' AND country_c`},
+			{"SELECT name FROM partner p CROS" + behind, `near "CROS WHERE name = 'a' AND`, `near "CROS WHERE name = 'a' AND`},
+			{"SELECT name FROM partner p WHERE AND name = '🧴🧴' + 1", `near "AND name = '🧴🧴' + 1"`, `near "AND name = '🧴🧴' + 1"`},
+			{"SELECT name FROM partner WHERE AND" + korean, `near "AND name`, `near "AND name`},
+			{"SELECT name FROM partner WHERE AND -" + korean, `near "AND - name`, `near "AND - name`},
+			{"SELECT name FROM partner WHERE", "syntax error at its end", "syntax error at its end"},
+			{"SELECT ...", `near "..."`, `near "..."`},
 			{"SELECT name FROM partner WHERE created_at > '01/31/2026'", "sql.date the text '01/31/2026' is no date",
 				"the text is no date: write '2026-01-31'"},
 			{"SELECT name FROM partner WHERE created_at > '2026-01-01T09:00:00Z'", "sql.date the Z of", "sql.date the Z of"},

@@ -280,6 +280,7 @@ func (s *statements) run(ctx context.Context, key, text string, answer *sqlAnswe
 	var noticed []sqlguard.Notice
 	noticed, st.Quoted = accepted.Noticed()
 	st.Grouping = accepted.Grouping()
+	answer.offset = accepted.Offset()
 	var edited bool
 	if st.Text, edited = accepted.Capped(answer.limit + 1); edited {
 		st.Most = answer.limit + 1

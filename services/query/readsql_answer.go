@@ -16,6 +16,7 @@ import (
 // sqlAnswer is an answer in the making. It implements RowWriter.
 type sqlAnswer struct {
 	limit, bytes  int
+	offset        int // of the statement's own; -1 where that is not plain
 	room          room
 	columns       []ResultColumn
 	json          []byte
@@ -42,7 +43,7 @@ const (
 )
 
 func (a *sqlAnswer) begin(limit, bytes int, room room) {
-	*a = sqlAnswer{limit: limit, bytes: bytes, room: room, json: a.json[:0], ended: a.ended}
+	*a = sqlAnswer{limit: limit, bytes: bytes, offset: a.offset, room: room, json: a.json[:0], ended: a.ended}
 }
 
 // Arrived implements RowWriter. The driver takes a row as one piece, so one that cannot
@@ -140,8 +141,10 @@ func (a *sqlAnswer) cut() bool {
 // readOn says how to read what did not fit.
 func (a *sqlAnswer) readOn() tool.Warning {
 	w := tool.Warning{Rule: "sql.truncated", Message: fmt.Sprintf("the answer ends after %d rows, at %d bytes: name the columns that you "+
-		"need, or aggregate; to read on, ORDER BY a key and ask again with WHERE key > the last one, or with LIMIT n OFFSET %d",
-		a.rows, a.bytes, a.rows)}
+		"need, or aggregate; to read on, ORDER BY a key and ask again with WHERE key > the last one", a.rows, a.bytes)}
+	if a.offset >= 0 {
+		w.Message += fmt.Sprintf(", or with LIMIT n OFFSET %d", a.offset+a.rows)
+	}
 	if a.rows == 0 {
 		w.Message = fmt.Sprintf("the first row has more than %d bytes: name the columns that you need, and shorten long ones, as LEFT(col, 1000)",
 			a.bytes)

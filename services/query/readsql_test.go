@@ -254,6 +254,19 @@ func TestBytesAreCut(t *testing.T) {
 		!strings.Contains(end, "LIMIT n OFFSET "+n) {
 		t.Errorf("says %s", end)
 	}
+	for text, offset := range map[string]int{" LIMIT 400 OFFSET 7": 7, " LIMIT 7, 400": 7, " LIMIT 400": 0, " LIMIT 99 OFFSET 0": 0,
+		" LIMIT ROWS EXAMINED 5000": -1, " OFFSET 7 ROWS FETCH FIRST 400 ROWS ONLY": -1, " LIMIT 400 OFFSET 07": 7} {
+		if hubtest.SourceIsMySQL() && offset < 0 {
+			continue // it has neither
+		}
+		out, err := f.ExecuteReadSQL(as(t.Context(), "k1"),
+			query.ReadSQLIn{SQL: "SELECT seq, REPEAT('x', 100) FROM seq_1_to_1000 ORDER BY seq" + text, Limit: 500})
+		said, next := string(out.JSON()), fmt.Sprintf("or with LIMIT n OFFSET %d", offset+out.Count())
+		if err != nil || !strings.Contains(said, "WHERE key >") || strings.Contains(said, next) != (offset >= 0) ||
+			strings.Contains(said, "OFFSET") != (offset >= 0) {
+			t.Errorf("behind%s it says %s, %v; want %s", text, said[len(said)-200:], err, next)
+		}
+	}
 	if a := f.call(t, "SELECT REPEAT('x', 5 * 1000)", 5); len(a.Rows) != 0 || !*a.Truncated || a.TruncatedBy != "bytes" {
 		t.Errorf("a row larger than all: %+v", a)
 	}

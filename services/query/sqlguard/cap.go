@@ -36,10 +36,13 @@ func (s Statement) Capped(n int) (text string, edited bool) {
 	return capped, true
 }
 
-// limitSlot finds the slot of the query t is. A query that is one pair of
+// Offset is how many rows the statement's own LIMIT leaves out before the first; -1 where that is not plain.
+func (s Statement) Offset() int { return s.offset }
+
+// limitSlot finds the slot of the query t is, and its offset. A query that is one pair of
 // parentheses as a whole is edited inside them: MariaDB turns (... LIMIT 5)
 // LIMIT 3 into a derived table, which refuses duplicate column names.
-func limitSlot(t lexer.Tokens, text string) slot {
+func limitSlot(t lexer.Tokens, text string) (count slot, offset int) {
 	from, to, end := 0, len(t), len(text)
 	for {
 		if t.Key(from) == "WITH" {
@@ -58,23 +61,28 @@ func limitSlot(t lexer.Tokens, text string) slot {
 		case "LIMIT":
 			return countSlot(t[i+1 : to])
 		case "FETCH", "OFFSET":
-			return slot{}
+			return slot{}, -1
 		}
 	}
-	return slot{end, end}
+	return slot{end, end}, 0
 }
 
-// countSlot returns the slot of the row count in t, the tokens behind LIMIT:
+// countSlot returns the slot of the row count in t, the tokens behind LIMIT, and the offset:
 // count, or offset, count, or count OFFSET offset, in plain digits.
-func countSlot(t lexer.Tokens) slot {
-	count := 0
+func countSlot(t lexer.Tokens) (count slot, offset int) {
+	at, skipped := 0, "0"
 	switch {
 	case len(t) == 1 && t[0].Digits:
 	case len(t) == 3 && t[0].Digits && t[2].Digits && t[1].Key == ",":
-		count = 2
+		at, skipped = 2, t[0].Text
 	case len(t) == 3 && t[0].Digits && t[2].Digits && t[1].Key == "OFFSET":
+		skipped = t[2].Text
 	default:
-		return slot{}
+		return slot{}, -1
 	}
-	return slot{t[count].Start, t[count].End}
+	offset, err := strconv.Atoi(skipped)
+	if err != nil {
+		offset = -1
+	}
+	return slot{t[at].Start, t[at].End}, offset
 }

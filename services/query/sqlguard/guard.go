@@ -99,6 +99,8 @@ type Statement struct {
 	run  string // as it is to run, the cap of its rows apart
 	kind Kind
 	slot slot // in run
+	// offset is how many rows its own LIMIT leaves out; -1 where that is not plain.
+	offset int
 	// heavy says that it may take much of a server's memory.
 	heavy bool
 }
@@ -182,10 +184,10 @@ func (g *Guard) Parse(text string) (Statement, error) {
 			return Statement{}, err
 		}
 	}
-	s := Statement{text: text, run: text, kind: kind, heavy: heavy}
+	s := Statement{text: text, run: text, kind: kind, offset: -1, heavy: heavy}
 	switch kind {
 	case Select:
-		s.slot = limitSlot(toks, text)
+		s.slot, s.offset = limitSlot(toks, text)
 	case Show:
 		s.run = withoutState(toks, text)
 	}

@@ -1,6 +1,7 @@
 package notice
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -345,21 +346,33 @@ func (r *reading) inOuter(i int) string {
 		"name a column of the subquery's table", strings.ToLower(c.name), strings.ToLower(r.scopes[inner].from[0].table))
 }
 
+// offsets are those of zones whose time has one offset from UTC all the year.
+var offsets = map[string]string{"UTC": "'+00:00'", "GMT": "'+00:00'", "ETC/UTC": "'+00:00'", "ASIA/SEOUL": "'+09:00'", "ASIA/TOKYO": "'+09:00'"}
+
 // namedZone finds a conversion from or to a zone by its name on a server that knows none.
 // A server knows 'Asia/Seoul' when mysql.time_zone_name has been loaded. Offsets ('+09:00') and SYSTEM are known to each.
 func (r *reading) namedZone(i int) string {
 	if r.Key(i) != "CONVERT_TZ" || r.Key(i+1) != "(" || r.catalog.Zones {
 		return ""
 	}
+	first := ""
+	var instead []string
 	list := r.Arguments(i + 1)
-	for _, zone := range list[min(1, len(list)):] {
-		if text := r.Tokens[zone.From].Text; zone.To-zone.From == 1 && r.Tokens[zone.From].Quoted && !strings.ContainsAny(text, "+-") &&
-			!strings.EqualFold(text[1:len(text)-1], "SYSTEM") {
-			return fmt.Sprintf("CONVERT_TZ answers NULL for %.40s, since this server knows no zones by name: write CONVERT_TZ(x, '+00:00', "+
-				"'+09:00') for Korean time", text)
+	for _, zone := range list[min(1, len(list)):min(3, len(list))] {
+		text := r.Tokens[zone.From].Text
+		if zone.To-zone.From != 1 || !r.Tokens[zone.From].Quoted || text[1] == '+' || text[1] == '-' ||
+			strings.EqualFold(text[1:len(text)-1], "SYSTEM") {
+			continue
 		}
+		offset := cmp.Or(offsets[strings.ToUpper(text[1:len(text)-1])], "its offset, such as '+09:00',")
+		instead = append(instead, fmt.Sprintf("%s for %.40s", offset, text))
+		first = cmp.Or(first, text)
 	}
-	return ""
+	if first == "" {
+		return ""
+	}
+	return fmt.Sprintf("CONVERT_TZ answers NULL for %.40s, since this server knows no zones by name: write %s", first,
+		strings.Join(instead, ", "))
 }
 
 // Columns of the CRM's tables that say something else than their type: addresses of B2C members, and balances after each row.

@@ -78,6 +78,30 @@ func TestCatalogNotices(t *testing.T) {
 	}
 }
 
+// TestNamedZones: an offset is proposed for the very zone that has one, in the place where its name stands.
+func TestNamedZones(t *testing.T) {
+	t.Parallel()
+	catalog := marketplace(t)
+	const begins = "CONVERT_TZ answers NULL for "
+	for zones, want := range map[string]string{
+		`'Asia/Seoul', 'UTC'`:         "'Asia/Seoul'; write '+09:00' for 'Asia/Seoul', '+00:00' for 'UTC'",
+		`'UTC', 'asia/seoul'`:         "'UTC'; write '+00:00' for 'UTC', '+09:00' for 'asia/seoul'",
+		`'+00:00', "Asia/Tokyo"`:      `"Asia/Tokyo"; write '+09:00' for "Asia/Tokyo"`,
+		`'+00:00', 'Etc/GMT-9'`:       "'Etc/GMT-9'; write its offset, such as '+09:00', for 'Etc/GMT-9'",
+		`'America/New_York', 'GMT'`:   "'America/New_York'; write its offset, such as '+09:00', for 'America/New_York', '+00:00' for 'GMT'",
+		`'+09:00', '+00:00'`:          "",
+		`'SYSTEM', CONCAT('U', 'TC')`: "",
+	} {
+		got := ""
+		for _, n := range catalog.Notices("SELECT CONVERT_TZ('2026-01-31 00:00:00', " + zones + ")") {
+			got += strings.Replace(strings.TrimPrefix(n.Message, begins), ", since this server knows no zones by name: ", "; ", 1)
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", zones, got, want)
+		}
+	}
+}
+
 // right are statements that answer what was asked, one a line.
 func right(t testing.TB) (list []string) {
 	t.Helper()

@@ -141,9 +141,10 @@ func aliased(t lexer.Tokens, i int) bool {
 var nameless = lexer.WordSet(`SELECT DISTINCT ALL WHERE AND OR XOR NOT ON HAVING BY LIKE IN BETWEEN WHEN THEN ELSE CASE REGEXP RLIKE DIV MOD
 	IS ANY SOME LIMIT FROM JOIN INTERVAL BINARY SEPARATOR ESCAPE COLLATE`)
 
-// looksLikeName reports whether a text could be a column's name: up to 64 bytes of what an unquoted name has, and of dots.
+// looksLikeName reports whether a text could be a column's name: up to 64 bytes of what an unquoted name has, and of dots. With $ paths
+// of JSON begin.
 func looksLikeName(text string) bool {
-	if text == "" || len(text) > 64 || lexer.IsDigit(text[0]) {
+	if text == "" || len(text) > 64 || text[0] == '$' || lexer.IsDigit(text[0]) {
 		return false
 	}
 	for i := range len(text) {

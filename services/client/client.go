@@ -196,6 +196,8 @@ type Failure struct {
 	Details            json.RawMessage
 	// RetryAfter is 0 when the answer does not say.
 	RetryAfter time.Duration
+	// Final says that the answer calls itself one that the same call would get again.
+	Final bool
 }
 
 // failure reads the envelope of an answer that is no success. Without an envelope (a proxy's page of HTML) it has the HTTP status
@@ -203,9 +205,10 @@ type Failure struct {
 func (c *Client) failure(resp *http.Response, body []byte) *Failure {
 	var envelope struct {
 		Error struct {
-			Code    fault.Code
-			Message string
-			Details json.RawMessage
+			Code      fault.Code
+			Message   string
+			Details   json.RawMessage
+			Retryable *bool
 		}
 		RequestID string `json:"request_id"`
 	}
@@ -219,6 +222,7 @@ func (c *Client) failure(resp *http.Response, body []byte) *Failure {
 		return f
 	}
 	f.Code, f.Message, f.RequestID, f.Details = envelope.Error.Code, envelope.Error.Message, envelope.RequestID, envelope.Error.Details
+	f.Final = envelope.Error.Retryable != nil && !*envelope.Error.Retryable
 	return f
 }
 

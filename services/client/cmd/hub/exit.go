@@ -65,8 +65,12 @@ func (h *hub) exitCode(err error) int {
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
 	case errors.As(err, &failure):
-		// A code that this release does not know counts by the status that it came with.
-		return exitCodeOfStatus((&fault.Error{Code: failure.Code}).Answered(failure.Status).Status())
+		// A code that this release does not know counts by the status that it came with. To wait does not help where the answer is final.
+		code := exitCodeOfStatus((&fault.Error{Code: failure.Code}).Answered(failure.Status).Status())
+		if code == exitUnavailable && failure.Final {
+			return exitUsage
+		}
+		return code
 	case errors.As(err, &unreachable):
 		return exitUnavailable
 	case errors.As(err, &refused):
@@ -184,6 +188,9 @@ func (a *exchangeError) advice(f *client.Failure) string {
 	case fault.RateLimit:
 		return fmt.Sprintf("the same again in %d s%s", int(max(f.RetryAfter.Seconds(), 1)), a.withKey())
 	case fault.DBTimeout:
+		if f.Final {
+			return "the same again takes as long: ask for less"
+		}
 		return "ask for less, or the same again later" + a.withKey()
 	case fault.DB:
 		return "the same again in a moment" + a.withKey()
@@ -216,7 +223,7 @@ func exitCodes() *cobra.Command {
 		text string
 	}{
 		{exitOther, "anything else: a defect, a file, an answer that is none"},
-		{exitUsage, "the command or the input is wrong: write it otherwise"},
+		{exitUsage, "the command or the input is wrong, or asks for too much: write it otherwise"},
 		{exitDenied, "no key, or one that does not allow it"},
 		{exitNotFound, "there is no such tool, draft, brand, …"},
 		{exitConflict, "what Hub holds stands against it, or the Idempotency-Key does"},

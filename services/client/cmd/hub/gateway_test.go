@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/tool"
 )
 
@@ -156,7 +157,8 @@ func reply(w http.ResponseWriter, name string, count int, data any) {
 }
 
 func refuse(w http.ResponseWriter, status int, code, message, details string) {
-	refusal := map[string]any{"code": code, "message": message, "retryable": false}
+	refusal := map[string]any{"code": code, "message": message,
+		"retryable": (&fault.Error{Code: fault.Code(code)}).Answered(status).Retryable()}
 	if details != "" {
 		refusal["details"] = json.RawMessage(details)
 	}

@@ -222,6 +222,13 @@ func TestExitCodes(t *testing.T) {
 	if s.run("call", "search_brands"); s.code != exitConflict {
 		t.Errorf("a code that is not known: %d", s.code)
 	}
+	g.answers(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(504)
+		fmt.Fprint(w, `{"ok":false,"error":{"code":"E_DB_TIMEOUT","message":"It was stopped.","retryable":false},"request_id":"req_1"}`)
+	})
+	if s.run("call", "search_brands"); s.code != exitUsage || !strings.Contains(s.err, "ask for less") || strings.Contains(s.err, "later") {
+		t.Errorf("a statement that is too much: %d %s", s.code, s.err)
+	}
 	if s.interrupted = true; s.run("call", "search_brands").code != exitInterrupted || s.err != "" {
 		t.Errorf("interrupted: %d %s", s.code, s.err)
 	}

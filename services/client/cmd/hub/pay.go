@@ -374,5 +374,5 @@ func explain(err error) error {
 	case f.Code == fault.AuthInvalid:
 		said += "; HUB_SERVICE_CODE and HUB_SERVICE_SECRET have to be those of one app, and HUB_JWT_AUDIENCE the gateway's"
 	}
-	return &client.Failure{Status: f.Status, Message: said}
+	return &client.Failure{Status: f.Status, Message: said, Final: f.Final}
 }

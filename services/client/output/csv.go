@@ -44,7 +44,9 @@ func (p *Pages) fit(l list) list {
 	at := map[string]int{}
 	for i, name := range l.columns {
 		at[name] = i
-		if !slices.Contains(p.columns, name) && !slices.Contains(p.Left, name) {
+		// A record within that no row has is a column without a value, and nothing is left out with it.
+		has := slices.ContainsFunc(l.rows, func(row []value) bool { return row[i].kind() != 'n' })
+		if has && !slices.Contains(p.columns, name) && !slices.Contains(p.Left, name) {
 			p.Left = append(p.Left, name)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/jsontree"
+	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 	"hub.internal/services/client"
 )
 
@@ -58,7 +60,19 @@ func (l List) Each(ctx context.Context, input []byte, take func(Page) error) err
 	if err := json.Unmarshal(input, &fields); err != nil {
 		return err
 	}
-	size, offset := l.size(fields["limit"]), number(fields["offset"], 0)
+	most, err := number("limit", json.RawMessage(l.Tool.Input.Properties.Field("limit").Maximum), defaultSize)
+	if err != nil {
+		most = defaultSize
+	}
+	size, err := number("limit", fields["limit"], most)
+	if err != nil {
+		return err
+	}
+	offset, err := number("offset", fields["offset"], 0)
+	if err != nil {
+		return err
+	}
+	size = max(1, size)
 	for read := 0; ; {
 		asked := min(size, l.Bound-read)
 		fields["limit"], fields["offset"] = encoded(asked), encoded(offset)
@@ -87,19 +101,21 @@ func (l List) Each(ctx context.Context, input []byte, take func(Page) error) err
 	}
 }
 
-// size is how many rows a page has.
-func (l List) size(asked json.RawMessage) int {
-	most := number(json.RawMessage(l.Tool.Input.Properties.Field("limit").Maximum), defaultSize)
-	return max(1, number(asked, most))
-}
-
-// number is a whole number, or what holds without one.
-func number(raw json.RawMessage, otherwise int) int {
-	n := otherwise
-	if json.Unmarshal(raw, &n) != nil {
-		return otherwise
+// number is a whole number as the gateway takes it, in quotes or as 1e2 too, and what holds without one. It returns E_VALIDATION of
+// anything else: what is left out would be read from another place than was asked for.
+func number(name string, raw json.RawMessage, otherwise int) (int, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return otherwise, nil
 	}
-	return n
+	var written json.Number
+	n, isWhole := int64(0), json.Unmarshal(raw, &written) == nil && written != ""
+	if isWhole {
+		n, isWhole = schema.Int64([]byte(written))
+	}
+	if !isWhole {
+		return 0, fault.New(fault.Validation, "--all: %s has to be a whole number, not %s", name, text.Shown(string(raw), 40))
+	}
+	return int(n), nil
 }
 
 // encoded is a number as JSON.

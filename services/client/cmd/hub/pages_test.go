@@ -42,6 +42,8 @@ func TestAllReadsEveryPage(t *testing.T) {
 		"-o csv --columns last.id": {"last.id", "449", ""},
 		"--jq .brand_name":         {"b0", "b449", ""},
 		"--jq .brand_id limit=60":  {"9007199254740993", "9007199254741442", ""},
+		`{"offset":"440"}`:         {`{"brand_id":9007199254741433,"brand_name":"b440","last":{"id":440}}`, `"last":{"id":449}}`, ""},
+		`{"offset":4.4e2}`:         {`{"brand_id":9007199254741433,"brand_name":"b440","last":{"id":440}}`, `"last":{"id":449}}`, ""},
 		"offset=440":               {`{"brand_id":9007199254741433,"brand_name":"b440","last":{"id":440}}`, `"last":{"id":449}}`, ""},
 	} {
 		t.Run(args, func(t *testing.T) {
@@ -71,6 +73,25 @@ func TestAllReadsEveryPage(t *testing.T) {
 	}
 }
 
+// TestAllLeavesNothingWithoutAValue: a column that later pages have in place of those within it, and of which they have nothing, is no
+// column that is left out.
+func TestAllLeavesNothingWithoutAValue(t *testing.T) {
+	t.Parallel()
+	g := newGateway(t)
+	g.answers(func(w http.ResponseWriter, _ *http.Request) {
+		body, _ := g.sent()
+		row := map[string]any{"brand_id": 1, "last_campaign": map[string]int{"campaign_id": 2}}
+		if strings.Contains(body, `"offset":1`) {
+			row = map[string]any{"brand_id": 3, "last_campaign": nil}
+		}
+		reply(w, "search_brands", 1, map[string]any{"brands": []any{row}, "has_more": row["brand_id"] == 1})
+	})
+	s := g.shell(t).run("call", "search_brands", "--all", "-o", "csv")
+	if want := "brand_id,last_campaign.campaign_id\n1,2\n3,\n"; s.code != 0 || s.out != want || s.err != "" {
+		t.Errorf("%d %q, want %q: %s", s.code, s.out, want, s.err)
+	}
+}
+
 // TestAllSaysWhatItLeaves: a bound is no silent end, and what cannot be read so is refused before it is called.
 func TestAllSaysWhatItLeaves(t *testing.T) {
 	t.Parallel()
@@ -88,14 +109,17 @@ func TestAllSaysWhatItLeaves(t *testing.T) {
 	}
 	real.takeAsked()
 	for args, want := range map[string]string{
-		"call get_brand brandId=1 --all":         "--all: get_brand answers in one piece; with pages there are search_brands, search_campaigns",
-		"call search_brands --all -o table":      "-o json has one to a line",
-		"call search_brands --all --max-rows 0":  "--max-rows is 0",
-		"call search_brands --jq .[ -o json":     "--jq: unexpected EOF",
-		"call search_brands --jq . -o csv":       "--jq is for -o json",
-		"call search_brands --jq nothing":        "--jq: function not defined: nothing/0",
-		"api GET /api/tools --jq .data.tools.x":  "--jq: expected an object but got: array",
-		"call search_brands --all --jq .a.b=1|x": "--jq: ",
+		"call get_brand brandId=1 --all":          "--all: get_brand answers in one piece; with pages there are search_brands, search_campaigns",
+		`call search_brands --all {"offset":"x"}`: `--all: offset has to be a whole number, not "x"`,
+		`call search_brands --all {"limit":true}`: "--all: limit has to be a whole number, not true",
+		`call search_brands --all {"limit":1.5}`:  "--all: limit has to be a whole number, not 1.5",
+		"call search_brands --all -o table":       "-o json has one to a line",
+		"call search_brands --all --max-rows 0":   "--max-rows is 0",
+		"call search_brands --jq .[ -o json":      "--jq: unexpected EOF",
+		"call search_brands --jq . -o csv":        "--jq is for -o json",
+		"call search_brands --jq nothing":         "--jq: function not defined: nothing/0",
+		"api GET /api/tools --jq .data.tools.x":   "--jq: expected an object but got: array",
+		"call search_brands --all --jq .a.b=1|x":  "--jq: ",
 	} {
 		if s.run(strings.Fields(args)...); s.code != exitUsage || !strings.HasPrefix(s.err, "hub: ") || !strings.Contains(s.err, want) ||
 			strings.Count(s.err, "\n") != 1 {

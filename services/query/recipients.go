@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/unicode/norm"
+
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
@@ -146,7 +148,7 @@ func (r *Recipients) Check(ctx context.Context, in RecipientsRequest) (Recipient
 			reasons = append(reasons, UnknownPartner)
 		} else if names, is := contacts[address{t.PartnerID, email}]; !is {
 			reasons = append(reasons, NotAVerifiedContact)
-		} else if name := folded(t.Name); name != "" && !slices.ContainsFunc(names, func(n string) bool { return folded(n) == name }) {
+		} else if name := whole(t.Name); name != "" && !slices.ContainsFunc(names, func(n string) bool { return whole(n) == name }) {
 			out.Named = append(out.Named, NamedRecipient{i, names})
 		}
 		if reasons != nil {
@@ -210,6 +212,9 @@ func (r *Recipients) guess(ctx context.Context, targets []Recipient, refused []R
 
 // folded is an address or a name in the form that is compared. The source may have padded it.
 func folded(email string) string { return strings.ToLower(strings.TrimSpace(email)) }
+
+// whole is a name that is compared: its syllables may be written in parts.
+func whole(name string) string { return norm.NFC.String(folded(name)) }
 
 // IDsPath is where authoring asks which of a segment's ids the source does not have.
 const IDsPath = "/internal/ids/check"

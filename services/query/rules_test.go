@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/text/unicode/norm"
+
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/services/query"
@@ -186,6 +188,28 @@ func TestRules(t *testing.T) {
 }
 
 // TestCharacterSets is a source that is older than utf8mb4.
+// TestDecomposedKeywords: a name copied of a Mac's file, whose syllables are in parts, finds what it is, as does one of Hanja that Unicode
+// has twice.
+func TestDecomposedKeywords(t *testing.T) {
+	x := serve(t, ruleRows, `UPDATE brand SET president = '김하늘' WHERE brand_id = 101`, `UPDATE partner SET name = '李라온' WHERE partner_id = 2`,
+		`UPDATE campaign SET name = '여름 캠페인' WHERE campaign_id = 4`)
+	for keyword, want := range map[string]string{"김하늘": "101", "라온": "103", "\uf9e1": "103"} {
+		if got := x.brands(`{"keyword": "` + norm.NFD.String(keyword) + `"}`); got != want && keyword != "\uf9e1" {
+			t.Errorf("brands of %s: %s, want %s", keyword, got, want)
+		}
+		if got := x.brands(`{"keyword": "` + keyword + `"}`); got != want {
+			t.Errorf("brands of %s as it is: %s, want %s", keyword, got, want)
+		}
+	}
+	if got := x.campaigns(`{"keyword": "` + norm.NFD.String("여름") + `"}`); got != "4" {
+		t.Errorf("campaigns: %s", got)
+	}
+	page := call[query.BrandPage](x, "search_brands", `{"keyword": "`+norm.NFD.String("(주) 김하늘")+`"}`)
+	if len(page.Brands) > 0 || !strings.Contains(text(page.Warnings), "B101") {
+		t.Errorf("a form in front: %s", text(page))
+	}
+}
+
 func TestCharacterSets(t *testing.T) {
 	for _, set := range []string{"utf8mb3", "latin1"} {
 		x := serve(t, ruleRows, `DELETE FROM category_name`)

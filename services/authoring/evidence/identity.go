@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Fact is a member of a row, or of a context, that says whom it is of.
@@ -81,14 +82,14 @@ func factsOf(parent string, all map[string]jsontext.Value) (list []Fact) {
 // legal are the forms of companies, which people write or leave out.
 var legal = strings.NewReplacer("㈜", "", "(주)", "", "주식회사", "", "유한회사", "", "co.", "", "ltd.", "", "inc.", "")
 
-// folded is a name without what people write differently of one: case, blanks, marks, the form of a company.
+// folded is a name without what people write differently of one: case, blanks, marks, the form of a company, syllables in parts.
 func folded(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" \t_-.,'\"·", r) {
 			return -1
 		}
 		return r
-	}, legal.Replace(strings.ToLower(name)))
+	}, legal.Replace(strings.ToLower(norm.NFC.String(name))))
 }
 
 // mostCompared is how many values are compared with another one by their parts. A partner may have thousands of campaigns, and a

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/unicode/norm"
+
 	"hub.internal/services/authoring/evidence"
 )
 
@@ -25,15 +27,17 @@ func TestStray(t *testing.T) {
 		`{"brand_id":31,"partner_id":7}`: "", `{"brandId":"31"}`: "", `{"campaign_id":51}`: "", `{"campaign_name":"여름 캠페인"}`: "",
 		`{"category_name":"바다나무에센셜"}`: "", `{"competitor":"바다나무에센셜"}`: "", `{"brand":["바다나무에센셜"]}`: "", `{"brand_id":"BR-31"}`: "",
 		`{"partner_id":null}`: "", `{"contact_name":"김민지"}`: "",
-		`{"brand_name":"바다나무에센셜"}`:             "brand_name 바다나무에센셜 9 라온담에센셜",
-		`{"brand":"sea tree","offer":3}`:       "brand sea tree 9 라온담에센셜",
-		`{"브랜드명":"봄"}`:                         "브랜드명 봄 11 라온담에센셜",
-		`{"company_name":"바다나무"}`:              "company_name 바다나무 9 ㈜라온담",
-		`{"president":"김민지"}`:                  "president 김민지 9 조영희",
-		`{"brand_id":33}`:                      "brand_id 33 9 31",
-		`{"brand_id":999}`:                     "brand_id 999 0 31",
-		`{"partnerId":9}`:                      "partnerId 9 0 7",
-		`{"brand":{"brand_id":34,"name":"봄"}}`: "brand_id 34 11 31",
+		norm.NFD.String(`{"브랜드명":"라온담에센셜","company":"주식회사 라온담"}`): "",
+		`{"brand_name":"바다나무에센셜"}`:                                "brand_name 바다나무에센셜 9 라온담에센셜",
+		norm.NFD.String(`{"브랜드명":"바다나무에센셜"}`):                     norm.NFD.String("브랜드명 바다나무에센셜 9 ") + "라온담에센셜",
+		`{"brand":"sea tree","offer":3}`:                          "brand sea tree 9 라온담에센셜",
+		`{"브랜드명":"봄"}`:                                            "브랜드명 봄 11 라온담에센셜",
+		`{"company_name":"바다나무"}`:                                 "company_name 바다나무 9 ㈜라온담",
+		`{"president":"김민지"}`:                                     "president 김민지 9 조영희",
+		`{"brand_id":33}`:                                         "brand_id 33 9 31",
+		`{"brand_id":999}`:                                        "brand_id 999 0 31",
+		`{"partnerId":9}`:                                         "partnerId 9 0 7",
+		`{"brand":{"brand_id":34,"name":"봄"}}`:                    "brand_id 34 11 31",
 	} {
 		got := ""
 		if x := known.Stray(7, evidence.Facts([]byte(context)), owners); x != nil {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 var (
@@ -54,9 +56,9 @@ func alike(a, b []string) bool {
 	return false
 }
 
-// wordsOf are the words of a name in small letters, without titles.
+// wordsOf are the words of a name in small letters, without titles. Syllables that come in parts, as of a Mac's files, are whole.
 func wordsOf(name string) (words []string) {
-	fields := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
+	fields := strings.FieldsFunc(strings.ToLower(norm.NFC.String(name)), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
 	for _, w := range strings.Fields(titles.ReplaceAllString(strings.Join(fields, " "), " ")) {
 		if w = honorific.ReplaceAllString(w, ""); w != "" {
 			words = append(words, w)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/unicode/norm"
+
 	"hub.internal/services/authoring/slip"
 )
 
@@ -106,7 +108,8 @@ func TestNames(t *testing.T) {
 		{"Ada Lovelace", []string{"Grace Hopper"}, true}, {"Marketing Team", []string{"Grace Hopper"}, false},
 		{"grace", []string{"Grace Hopper"}, false},
 		{"田中 太郎", []string{"佐藤 花子"}, true}, {"佐藤様", []string{"佐藤 花子"}, false}, {"😀", []string{"조영희"}, false},
-		{"Contact 1", []string{"Contact 2"}, false},
+		{"Contact 1", []string{"Contact 2"}, false}, {norm.NFD.String("조영희"), []string{"조영희"}, false},
+		{"조영희 팀장님", []string{norm.NFD.String("조영희")}, false}, {norm.NFD.String("김철수"), []string{"조영희"}, true},
 	} {
 		if got := slip.Unlike(c.name, c.known); got != c.unlike {
 			t.Errorf("%q and %q: %v", c.name, c.known, got)

@@ -4,6 +4,9 @@ package keyword
 import (
 	"fmt"
 	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 
 	"hub.internal/pkg/tool"
 )
@@ -14,8 +17,19 @@ var Forms = []string{"㈜", "(주)", "（주）", "주식회사"}
 // Most is how many brands a warning names.
 const Most = 5
 
+// Composed is a keyword whose syllables and accents are whole, as the source has them: those that are copied of a Mac's files are in parts.
+// Other texts stay as they are: NFC would take a letter of Hanja that Unicode has twice for the other one, as the source does not.
+func Composed(keyword string) string {
+	isPart := func(r rune) bool { return unicode.Is(unicode.Mn, r) || '\u1100' <= r && r <= '\u11ff' }
+	if !strings.ContainsFunc(keyword, isPart) {
+		return keyword
+	}
+	return norm.NFC.String(keyword)
+}
+
 // Plain is a keyword without blanks, forms of a company, and the wildcards of other searches.
 func Plain(keyword string) string {
+	keyword = Composed(keyword)
 	for _, form := range append(Forms, " ", "　", "\t", "%", "*") {
 		keyword = strings.ReplaceAll(keyword, form, "")
 	}

@@ -4,12 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/unicode/norm"
+
 	"hub.internal/services/query/keyword"
 )
 
 func TestPlain(t *testing.T) {
 	for written, want := range map[string]string{"(주)이음솜 코퍼레이션": "이음솜코퍼레이션", "㈜이음솜": "이음솜", "이음솜 주식회사": "이음솜", " 라온 ": "라온",
-		"%라온%": "라온", "라온*": "라온", "주식회사": "", "Sakura": "Sakura"} {
+		"%라온%": "라온", "라온*": "라온", "주식회사": "", "Sakura": "Sakura", norm.NFD.String("주식회사 라온é"): "라온é"} {
 		if got := keyword.Plain(written); got != want {
 			t.Errorf("%q is %q, want %q", written, got, want)
 		}

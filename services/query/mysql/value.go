@@ -10,6 +10,7 @@ import (
 	mysqldriver "github.com/go-sql-driver/mysql"
 
 	"hub.internal/services/query"
+	"hub.internal/services/query/keyword"
 	"hub.internal/services/query/mysql/errno"
 )
 
@@ -116,8 +117,8 @@ func wallClock(t time.Time) string {
 
 // contains is a LIKE pattern for a literal substring, with ! as its escape character:
 // the backslash's meaning depends on sql_mode.
-func contains(keyword string) string {
-	return "%" + escapeLike.Replace(keyword) + "%"
+func contains(text string) string {
+	return "%" + escapeLike.Replace(keyword.Composed(text)) + "%"
 }
 
 // escapeLike escapes what LIKE would take for a wildcard, and the escape character itself.

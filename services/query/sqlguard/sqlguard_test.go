@@ -289,6 +289,21 @@ func mustParse(t testing.TB, text string) sqlguard.Statement {
 	return s
 }
 
+// TestCharactersAreNamed: what looks like a blank, a quote or a parenthesis is named by its number and place, with what to write.
+func TestCharactersAreNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"SELECT 1 AS 한, 2\u3000AS 글": "U+3000 at byte 18 is a letter of a name to servers: write a blank in its place",
+		"SELECT COUNT（*) FROM t":     "U+FF08 (（) at byte 12 is a letter of a name to servers: write ( in its place",
+		"SELECT ‘x’":                 "U+2018 (‘) at byte 7 is a letter of a name to servers: write ' in its place",
+		"SELECT a\u200b FROM t":      "U+200B at byte 8 is a letter of a name to servers: leave it out; within",
+		"SELECT a ≠ 3":               "U+2260 (≠) at byte 9 is a letter of a name to servers: write <> in its place",
+	} {
+		if _, err := guard.Parse(text); err == nil || !strings.Contains(err.Error(), "sql.character: the character "+want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, s := range samples(f) {
 		f.Add(s.sql)

@@ -50,7 +50,12 @@ func Lex(text string) (Tokens, error) {
 	}
 	l := lexer{text: text, upper: strings.Map(UpperASCII, text), toks: make(Tokens, 0, len(text)/3+4)}
 	for l.pos < len(text) {
-		if err := l.next(); err != nil {
+		before := len(l.toks)
+		err := l.next()
+		if err == nil && len(l.toks) > before {
+			err = checkLetters(*l.last())
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

@@ -322,7 +322,10 @@ func dates(member, after, before string) (from, to time.Time, err error) {
 	if from, err = date(after); err == nil {
 		to, err = date(before)
 	}
-	if err == nil && before != "" && to.IsZero() { // the zero time is no bound
+	if after != "" && from.IsZero() { // the zero time is no bound, and one from that day on leaves out what has no date
+		from = from.Add(-time.Nanosecond)
+	}
+	if err == nil && before != "" && to.IsZero() {
 		err = schema.Invalid("/"+member+"Before", "range", "must be later than %s: nothing is before it", before)
 	} else if err == nil && !from.IsZero() && !to.IsZero() && !from.Before(to) {
 		err = schema.Invalid("/"+member+"Before", "range", "must be later than %sAfter: nothing is from %s on and before %s",

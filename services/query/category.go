@@ -119,7 +119,8 @@ func (c *categories) scope(ctx context.Context, id int64) (*CategoryScope, error
 func (c *categories) below(ctx context.Context, compared []notice.Comparison) (list []tool.Warning) {
 	var asked []notice.Comparison
 	for _, one := range compared {
-		if one.Column == "category_id" && one.Table != "campaign" || one.Column == "category_name" && one.Table == "category_name" {
+		byID, byName := one.Column == "category_id" && one.Table != "campaign", one.Column == "category_name" && one.Table == "category_name"
+		if one.Filters && (byID || byName) {
 			asked = append(asked, one)
 		}
 	}

@@ -3,8 +3,8 @@ package query
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -115,9 +115,6 @@ const (
 	mostCodes = 20
 )
 
-// brandTable finds the name of the table whose rows have categories.
-var brandTable = regexp.MustCompile(`\bbrand\b`)
-
 // noticed warns of what a statement may have meant otherwise, as the types of its columns and the categories tell, and of an answer
 // with nothing in it what it looked for.
 func (s *Service) noticed(ctx context.Context, text string, empty bool) (list []tool.Warning) {
@@ -129,7 +126,7 @@ func (s *Service) noticed(ctx context.Context, text string, empty bool) (list []
 		list = append(list, tool.Warning{Rule: n.Rule, Message: n.Message})
 	}
 	lower := strings.ToLower(text)
-	ofCategory := strings.Contains(lower, "category_id") && !strings.Contains(lower, "parent_id") && brandTable.MatchString(lower)
+	ofCategory := strings.Contains(lower, "category_id") && !strings.Contains(lower, "parent_id") && catalog.Reads(text, "BRAND")
 	if !empty && !ofCategory {
 		return list
 	}
@@ -178,7 +175,7 @@ func withoutFacts(c notice.Comparison, facts TableFacts, isCode bool) *tool.Warn
 			exist = append(exist, code.Value)
 		}
 		if len(exist) == 0 || facts.More[c.Column] || slices.ContainsFunc(c.Texts, func(text string) bool {
-			return slices.ContainsFunc(exist, func(code string) bool { return strings.EqualFold(strings.TrimRight(text, " "), code) })
+			return slices.ContainsFunc(exist, func(code string) bool { return sameCode(strings.TrimRight(text, " "), code) })
 		}) {
 			return nil
 		}
@@ -195,6 +192,13 @@ func withoutFacts(c notice.Comparison, facts TableFacts, isCode bool) *tool.Warn
 	return &tool.Warning{Rule: "sql.stale", Message: fmt.Sprintf("the newest %s up to now is of %s (%s), and the statement looks from %s on: "+
 		"the source has nothing of that time, which does not say that nothing happened", c.Table, facts.Freshest.At, c.Column,
 		c.Since.Format("2006-01-02T15:04:05"))}
+}
+
+// sameCode reports whether a server may take a text for a code: 5.0 and 05 are 5 in a column of numbers.
+func sameCode(text, code string) bool {
+	x, errX := strconv.ParseFloat(text, 64)
+	y, errY := strconv.ParseFloat(code, 64)
+	return strings.EqualFold(text, code) || errX == nil && errY == nil && x == y
 }
 
 // unknownCodes warns of codes that no row of a column of the source has. seen are those of the answer, which need no look.

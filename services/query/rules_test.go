@@ -12,6 +12,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/tool"
 	"hub.internal/services/query"
 )
 
@@ -92,6 +93,7 @@ func TestRules(t *testing.T) {
 		{"one nanosecond later is not before", `{"lastCampaignBefore": "2026-03-01T00:00:00.000000001Z"}`, "101 102 103 106"},
 		{"midday", `{"lastCampaignAfter": "2026-02-01T12:00:00Z", "lastCampaignBefore": "2026-02-01T12:00:01Z"}`, "103 106"},
 		{"year 0", `{"lastCampaignAfter": "0000-01-01"}`, "101 102 103 106"},
+		{"after the first day", `{"lastCampaignAfter": "0001-01-01"}`, "101 102 103 106"},
 		{"before year 1", `{"lastCampaignBefore": "0001-01-01T00:00:00+14:00"}`, ""},
 		{"year 10000 in UTC", `{"lastCampaignBefore": "9999-12-31T23:59:59-12:00"}`, "101 102 103 106"},
 		{"verified contact", `{"hasVerifiedContact": true}`, "101 102"},
@@ -188,6 +190,39 @@ func TestRules(t *testing.T) {
 }
 
 // TestCharacterSets is a source that is older than utf8mb4.
+// TestNoFalseAlarm: what servers take for an existing code is one, and a category is asked for where rows are filtered by it.
+func TestNoFalseAlarm(t *testing.T) {
+	x := serve(t, ruleRows, `INSERT INTO review VALUES (1, 1, 1, 5, 'x', '2026-01-01'), (2, 1, 1, 4, 'x', '2026-01-01')`)
+	for text, want := range map[string]string{
+		`SELECT review_id FROM review WHERE rating = '5.0' AND campaign_id = 77`:                               "",
+		`SELECT review_id FROM review WHERE rating IN (05) AND campaign_id = 77`:                               "",
+		`SELECT review_id FROM review WHERE rating = '5.5'`:                                                    "sql.codes",
+		`SELECT COUNT(*) FROM brand WHERE category_id = 12`:                                                    "sql.tree",
+		`SELECT COUNT(*) FROM brand HAVING SUM(category_id = 12) > 0`:                                          "",
+		`SELECT COUNT(*) FROM category_name WHERE category_id = 12 /* brand */`:                                "",
+		`SELECT COUNT(*) FROM category_name brand WHERE category_id = 12`:                                      "",
+		`SELECT SUM(CASE WHEN category_id = 12 THEN 1 ELSE 0 END) FROM brand`:                                  "",
+		`SELECT SUM(IF(b.category_id = 12, 1, 0)) FROM brand b`:                                                "",
+		`SELECT (SELECT COUNT(*) FROM brand WHERE category_id = 12) AS direct`:                                 "sql.tree",
+		`SELECT COUNT(*) FROM brand b JOIN category c ON c.category_id = b.category_id AND c.category_id = 12`: "sql.tree",
+	} {
+		out := call[struct {
+			Columns, Rows any
+			RowCount      int  `json:"row_count"`
+			RowLimit      int  `json:"row_limit"`
+			Truncated     bool `json:"truncated"`
+			Warnings      []tool.Warning
+		}](x, "execute_read_sql", map[string]any{"sql": text})
+		got := ""
+		for _, w := range out.Warnings {
+			got += w.Rule
+		}
+		if got != want {
+			t.Errorf("%s: %v, want %q", text, out.Warnings, want)
+		}
+	}
+}
+
 // TestDecomposedKeywords: a name copied of a Mac's file, whose syllables are in parts, finds what it is, as does one of Hanja that Unicode
 // has twice.
 func TestDecomposedKeywords(t *testing.T) {

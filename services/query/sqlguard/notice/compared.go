@@ -1,6 +1,7 @@
 package notice
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,8 @@ type Comparison struct {
 	Table, Column string
 	// Nullable says that the column may hold NULL.
 	Nullable bool
+	// Filters says that rows are left out by it: it stands in a WHERE or behind ON, and not behind WHEN.
+	Filters bool
 	// Texts are what the column is to equal one of; none where it is asked for something else.
 	Texts []string
 	// Since is the time from which on it is to be, without a zone; zero where it is asked for something else.
@@ -43,7 +46,8 @@ func (c *Catalog) Compared(text string, now time.Time) (list []Comparison) {
 		if !known || r.Key(i-1) == "NOT" || r.Key(i-1) == "(" && r.Key(i-2) == "NOT" {
 			continue
 		}
-		one := Comparison{Table: strings.ToLower(of.table), Column: strings.ToLower(of.name), Nullable: of.Nullable}
+		one := Comparison{Table: strings.ToLower(of.table), Column: strings.ToLower(of.name), Nullable: of.Nullable,
+			Filters: r.filters(i)}
 		op, behind := r.operator(of.end)
 		switch {
 		// Of a range the lower end alone is kept: it is what a stale source has nothing behind.
@@ -75,6 +79,24 @@ func (c *Catalog) Compared(text string, now time.Time) (list []Comparison) {
 		}
 	}
 	return list
+}
+
+// filters reports whether the comparison at i leaves rows out.
+func (r *reading) filters(i int) bool {
+	n := r.enclosing(i)
+	if n < 0 || r.Key(i-1) == "WHEN" {
+		return false
+	}
+	s := r.scopes[n]
+	return s.where.From <= i && i < s.where.To || s.tables.From <= i && i < s.tables.To
+}
+
+// Reads reports whether an accepted SELECT reads a table, which has its name in upper case.
+func (c *Catalog) Reads(text, table string) bool {
+	r, isSelect := c.read(text)
+	return isSelect && slices.ContainsFunc(r.scopes, func(s scope) bool {
+		return slices.ContainsFunc(s.from, func(one source) bool { return one.table == table })
+	})
 }
 
 // literal is the value of the text or number at i, unless it has quotes or backslashes in it.

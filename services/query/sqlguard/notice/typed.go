@@ -347,7 +347,9 @@ func (r *reading) inOuter(i int) string {
 }
 
 // offsets are those of zones whose time has one offset from UTC all the year.
-var offsets = map[string]string{"UTC": "'+00:00'", "GMT": "'+00:00'", "ETC/UTC": "'+00:00'", "ASIA/SEOUL": "'+09:00'", "ASIA/TOKYO": "'+09:00'"}
+var offsets = map[string]string{
+	"UTC": "'+00:00'", "GMT": "'+00:00'", "ETC/UTC": "'+00:00'", "ASIA/SEOUL": "'+09:00'", "ASIA/TOKYO": "'+09:00'",
+}
 
 // namedZone finds a conversion from or to a zone by its name on a server that knows none.
 // A server knows 'Asia/Seoul' when mysql.time_zone_name has been loaded. Offsets ('+09:00') and SYSTEM are known to each.

@@ -58,7 +58,8 @@ func alike(a, b []string) bool {
 
 // wordsOf are the words of a name in small letters, without titles. Syllables that come in parts, as of a Mac's files, are whole.
 func wordsOf(name string) (words []string) {
-	fields := strings.FieldsFunc(strings.ToLower(norm.NFC.String(name)), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) })
+	isBetween := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) }
+	fields := strings.FieldsFunc(strings.ToLower(norm.NFC.String(name)), isBetween)
 	for _, w := range strings.Fields(titles.ReplaceAllString(strings.Join(fields, " "), " ")) {
 		if w = honorific.ReplaceAllString(w, ""); w != "" {
 			words = append(words, w)

@@ -3,8 +3,8 @@ package notice
 import "strings"
 
 // ofSpending says what the amounts of SPEND are like.
-const ofSpending = "amount_liter is below 0 where kind is SPEND, so that the most spent is the least amount: write -SUM(amount_liter) AS spent, " +
-	"and sort and compare that"
+const ofSpending = "amount_liter is below 0 where kind is SPEND, so that the most spent is the least amount: write " +
+	"-SUM(amount_liter) AS spent, and sort and compare that"
 
 // spendingIsBelowZero finds amounts of SPEND that are sorted or compared as if they were above 0, in a query of such rows alone, or in a
 // sum of such rows.

@@ -114,7 +114,8 @@ func sortsTexts(t lexer.Tokens, i int) string {
 			by = behindName(t, items, by)
 		}
 		if made, end := unsorted(t, by.From); end == by.To && end > 0 {
-			return "ORDER BY of " + made + " sorts texts, in which '9' is behind '10', and the day before the year: sort by the number or date itself"
+			return "ORDER BY of " + made + " sorts texts, in which '9' is behind '10', and the day before the year: sort by the number or date " +
+				"itself"
 		}
 	}
 	return ""

@@ -553,6 +553,68 @@ func TestRepeats(t *testing.T) {
 	says("cancelled", to("autumn", target(3)), "")
 }
 
+// TestRepeatsOfLaterDrafts: a draft in review is held to those that were queued before it, and to those that were decided on meanwhile; of
+// two that were queued at one moment, to that of the lesser id.
+func TestRepeatsOfLaterDrafts(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *authoring.Config) { c.ContactPause = 7 * 24 * time.Hour })
+	n := 0
+	move := func(id, from, status string) {
+		n++
+		in := object{"draft_id": id, "from": []string{from}, "to": status, "operation_id": fmt.Sprint("move ", n)}
+		if from == "draft" {
+			in["queued_at"] = h.clock.Now()
+		}
+		must[any](t)(operate[any](h, authoring.DraftTransitionPath, in))
+		h.clock.Advance(time.Hour)
+	}
+	queued := func(partner int, body string) string {
+		t.Helper()
+		id := ok[saved](h, "save_message_draft", with(draft(h.segmentOf(member(partner, `{}`)), target(partner)), "bodyTemplate", body)).DraftID
+		move(id, "draft", "in_review")
+		return id
+	}
+	says := func(name, id, want string) {
+		t.Helper()
+		if got := must[authoring.DraftTargetsResponse](t)(operate[authoring.DraftTargetsResponse](h, authoring.DraftTargetsPath,
+			object{"draft_id": id})).Targets[0].Repeats; got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	for partner, body := range []string{"", "spring", "another text"} {
+		if partner == 0 {
+			continue
+		}
+		what := map[int]string{1: "the same text", 2: "a mail"}[partner]
+		first, second := queued(partner, "spring"), queued(partner, body)
+		says("nobody has decided on the later one", first, "")
+		says("the later one", second, what+" is in draft "+first+", which is about to leave (in_review)")
+		move(second, "in_review", "approved")
+		says("it was approved", first, what+" is in draft "+second+", which is about to leave (approved)")
+		move(second, "approved", "sent")
+		says("it was sent", first, what+" left with draft "+second+" today")
+		third := queued(partner, body)
+		move(first, "in_review", "approved")
+		move(first, "approved", "sent")
+		move(third, "in_review", "approved")
+		says("what was approved afterwards", first, what+" left with draft "+second+" today")
+	}
+	first, second := queued(3, "spring"), queued(3, "spring")
+	move(second, "in_review", "rejected")
+	says("it was rejected", first, "the same text was rejected in draft "+second)
+	at := h.clock.Now()
+	var twins []string
+	for range 2 {
+		id := ok[saved](h, "save_message_draft", with(draft(h.segmentOf(member(4, `{}`)), target(4)), "bodyTemplate", "spring")).DraftID
+		n++
+		must[any](t)(operate[any](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": []string{"draft"}, "to": "in_review",
+			"operation_id": fmt.Sprint("move ", n), "queued_at": at}))
+		twins = append(twins, id)
+	}
+	says("the first of a moment", twins[0], "")
+	says("the second of a moment", twins[1], "the same text is in draft "+twins[0]+", which is about to leave (in_review)")
+}
+
 func TestNoPause(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -12,24 +12,31 @@ import (
 	"hub.internal/services/authoring/repeat"
 )
 
+// counted is which drafts d count as earlier: those that were queued before the one that asks, as far as it was queued itself, and those that
+// were decided on before that was.
+const counted = `($5::timestamptz IS NULL OR (d.queued_at, d.id) < ($5, $4::bigint)
+				OR d.status <> 'in_review' AND coalesce(d.moved_at, d.queued_at) < own.decided_at)`
+
 // earlierMails finds, for each target, an earlier mail, the gravest kind first and the newest of that: by text at any time, by address and
-// partner in the drafts that are about to leave or have left since $6; of drafts that were queued before $5. Each is a look into an
-// index, at its newest 20 entries: whoever saves a draft again and again makes nobody wait. The planner is not to know how many targets
-// there are, nor which drafts: it would read all targets that ever were.
-const earlierMails = `WITH recent AS MATERIALIZED (
+// partner in the drafts that are about to leave or have left since $6; of those that are counted. Each is a look into an index, at its newest 20 entries: whoever saves a draft
+// again and again makes nobody wait. The planner is not to know how many targets there are, nor which drafts: it would read all targets
+// that ever were.
+const earlierMails = `WITH own AS MATERIALIZED (
+		SELECT coalesce(max(moved_at), 'infinity') AS decided_at FROM authoring.drafts WHERE id = $4 AND status NOT IN ('draft', 'in_review')
+	), recent AS MATERIALIZED (
 		SELECT coalesce(array_agg(id), '{}') AS ids, min(id) AS first FROM (
-			SELECT id, queued_at FROM authoring.drafts WHERE status IN ('in_review', 'approved')
+			SELECT id, status, queued_at, moved_at FROM authoring.drafts WHERE status IN ('in_review', 'approved')
 			UNION ALL
-			SELECT id, queued_at FROM authoring.drafts WHERE status = 'sent' AND coalesce(moved_at, queued_at) >= $6) x
-		WHERE $6::timestamptz IS NOT NULL AND id <> $4 AND ($5::timestamptz IS NULL OR queued_at < $5)
+			SELECT id, status, queued_at, moved_at FROM authoring.drafts WHERE status = 'sent' AND coalesce(moved_at, queued_at) >= $6) d, own
+		WHERE $6::timestamptz IS NOT NULL AND id <> $4 AND ` + counted + `
 	), found AS MATERIALIZED (
 		SELECT (a.place - 1)::int AS place, k.*
 		FROM unnest((SELECT $1::bigint[]), (SELECT $2::bigint[]), (SELECT $3::bigint[])) WITH ORDINALITY AS a (text, address, partner, place)
-		CROSS JOIN recent r
+		CROSS JOIN recent r CROSS JOIN own
 		CROSS JOIN LATERAL (SELECT * FROM (
 			(SELECT 1 AS kind, t.draft_id AS draft, t.position FROM (SELECT draft_id, position FROM authoring.draft_targets
 					WHERE text_hash = a.text AND draft_id <> $4 ORDER BY draft_id DESC LIMIT 20) t
-				WHERE (SELECT d.status IN ('in_review', 'approved', 'sent', 'rejected') AND ($5::timestamptz IS NULL OR d.queued_at < $5)
+				WHERE (SELECT ` + counted + ` AND d.status IN ('in_review', 'approved', 'sent', 'rejected')
 					FROM authoring.drafts d WHERE d.id = t.draft_id) ORDER BY t.draft_id DESC LIMIT 1)
 			UNION ALL
 			(SELECT 2, t.draft_id, t.position FROM (SELECT draft_id, position FROM authoring.draft_targets

@@ -615,6 +615,52 @@ func TestRepeatsOfLaterDrafts(t *testing.T) {
 	says("the second of a moment", twins[1], "the same text is in draft "+twins[0]+", which is about to leave (in_review)")
 }
 
+// TestRejectedAndCancelled: what a reviewer has rejected stays so where its draft was cancelled then, and hides nothing that was rejected
+// before.
+func TestRejectedAndCancelled(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := h.segmentOf(member(1, `{}`), member(2, `{}`))
+	n := 0
+	move := func(id, from, status string) {
+		n++
+		must[any](t)(operate[any](h, authoring.DraftTransitionPath, object{"draft_id": id, "from": []string{from}, "to": status,
+			"operation_id": fmt.Sprint("move ", n)}))
+	}
+	save := func() (id string, says string) {
+		out := ok[saved](h, "save_message_draft", with(draft(s, target(1), target(2)), "bodyTemplate", "untrue"))
+		for _, w := range out.Warnings {
+			if w.Rule == "draft.repeated" {
+				says, _, _ = strings.Cut(w.Message, "; if that is not meant")
+			}
+		}
+		return out.DraftID, says
+	}
+	reject := func(id string, index int, reason string) {
+		must[any](t)(operate[any](h, authoring.DraftProgressPath, object{"draft_id": id, "version": 2,
+			"decisions": object{"pending": 1, "approved": 0, "rejected": 1}, "delivery": object{}, "rejections": object{reason: 1},
+			"rejected": []any{object{"index": index, "external_id": index + 1, "to_email": fmt.Sprintf("c%d@partner.example", index+1),
+				"subject": "Hello", "reason": reason, "note": "", "decided_at": "2026-01-15T00:00:05Z"}}}))
+	}
+	first, _ := save()
+	move(first, "draft", "in_review")
+	reject(first, 0, "content")
+	move(first, "in_review", "cancelled")
+	second, got := save()
+	want := "1 of 2 targets repeat an earlier mail: target 0 (c1@partner.example: the same text was rejected in draft " + first + " as content)"
+	if got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	move(second, "draft", "in_review")
+	reject(second, 1, "tone")
+	move(second, "in_review", "cancelled")
+	want = "2 of 2 targets repeat an earlier mail: target 0 (c1@partner.example: the same text was rejected in draft " + first + " as content), " +
+		"target 1 (c2@partner.example: the same text was rejected in draft " + second + " as tone)"
+	if _, got := save(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestNoPause(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -18,7 +18,8 @@ const counted = `($5::timestamptz IS NULL OR (d.queued_at, d.id) < ($5, $4::bigi
 				OR d.status <> 'in_review' AND coalesce(d.moved_at, d.queued_at) < own.decided_at)`
 
 // earlierMails finds, for each target, an earlier mail, the gravest kind first and the newest of that: by text at any time, by address and
-// partner in the drafts that are about to leave or have left since $6; of those that are counted. Each is a look into an index, at its newest 20 entries: whoever saves a draft
+// partner in the drafts that are about to leave or have left since $6; of those that are counted. A draft that was cancelled counts by the
+// text of those targets alone that it names as rejected. Each is a look into an index, at its newest 20 entries: whoever saves a draft
 // again and again makes nobody wait. The planner is not to know how many targets there are, nor which drafts: it would read all targets
 // that ever were.
 const earlierMails = `WITH own AS MATERIALIZED (
@@ -36,7 +37,8 @@ const earlierMails = `WITH own AS MATERIALIZED (
 		CROSS JOIN LATERAL (SELECT * FROM (
 			(SELECT 1 AS kind, t.draft_id AS draft, t.position FROM (SELECT draft_id, position FROM authoring.draft_targets
 					WHERE text_hash = a.text AND draft_id <> $4 ORDER BY draft_id DESC LIMIT 20) t
-				WHERE (SELECT ` + counted + ` AND d.status IN ('in_review', 'approved', 'sent', 'rejected')
+				WHERE (SELECT ` + counted + ` AND (d.status IN ('in_review', 'approved', 'sent', 'rejected') OR d.status = 'cancelled'
+						AND d.rejected_targets @> jsonb_build_array(jsonb_build_object('index', t.position)))
 					FROM authoring.drafts d WHERE d.id = t.draft_id) ORDER BY t.draft_id DESC LIMIT 1)
 			UNION ALL
 			(SELECT 2, t.draft_id, t.position FROM (SELECT draft_id, position FROM authoring.draft_targets

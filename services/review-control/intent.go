@@ -24,6 +24,6 @@ type Intent struct {
 	Key         write.Key
 	Caller      caller.Caller
 	InputHash   []byte
-	// Warnings are for the call's answer, and not kept.
+	// Warnings are for the call's answer.
 	Warnings []tool.Warning
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -150,7 +151,7 @@ func TestQueueBreaksOff(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, authoring reached %v", name, reached), func(t *testing.T) {
 				t.Parallel()
 				h := newHouse(t)
-				id, key := h.authoring.draft(2), newKey()
+				id, key := h.authoring.draft(2, func(d *draftRow) { d.targets[1].Repeats = "a mail left with draft 7 a day ago" }), newKey()
 				// Authoring changes the status, or does not, and the answer is lost.
 				h.authoring.before = func(x transition) {
 					if reached {
@@ -187,7 +188,7 @@ func TestQueueBreaksOff(t *testing.T) {
 					t.Errorf("%+v, authoring %s at %v", r, row.Status, row.QueuedAt)
 				}
 				a, err := h.send(agent(t.Context()), key, queueing(id))
-				if err != nil || !a.replayed || a.count != 2 {
+				if err != nil || !a.replayed || a.count != 2 || !strings.Contains(a.data, `"warnings":[{"rule":"draft.repeated",`) {
 					t.Errorf("%+v, %v", a, err)
 				}
 				if n := one[int](h,

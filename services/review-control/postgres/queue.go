@@ -28,15 +28,16 @@ func (s *Store) Intend(ctx context.Context, in reviewcontrol.Intent,
 	if err != nil {
 		return reviewcontrol.Intent{}, err
 	}
+	warnings := append([]tool.Warning{}, in.Warnings...)
 	kept = in
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `INSERT INTO review_control.reviews
 				(draft_id, status, target_count, pending, queued_at, actor, note, created_by, hub_user, external_user,
-				sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash, layout)
-			VALUES ($1, 'draft', $2, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) ON CONFLICT DO NOTHING`,
+				sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash, layout, warnings)
+			VALUES ($1, 'draft', $2, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) ON CONFLICT DO NOTHING`,
 			int64(in.DraftID), in.TargetCount, in.QueuedAt, in.Actor, in.Note, in.Maker.CreatedBy, in.Maker.HubUser, in.Maker.ExternalUser,
 			in.Sender.Name, in.Sender.Email, in.Key.Principal, in.Key.Operation, in.Key.Key, in.Key.Fingerprint[:], string(caller), in.InputHash,
-			body.Newest)
+			body.Newest, warnings)
 		if err != nil {
 			return err
 		}
@@ -115,13 +116,14 @@ type intentRow struct {
 	CredentialID, Tool, Key string
 	Fingerprint, Caller     []byte
 	InputHash               []byte
+	Warnings                []tool.Warning
 }
 
 // intent is the row as the domain has it.
 func (r intentRow) intent() (reviewcontrol.Intent, error) {
 	in := reviewcontrol.Intent{DraftID: r.DraftID, TargetCount: r.TargetCount, QueuedAt: r.QueuedAt, Actor: r.Actor, Note: r.Note,
 		Maker: r.Maker, Sender: mailer.Address{Name: r.SenderName, Email: r.SenderEmail},
-		Key: write.Key{Principal: r.CredentialID, Operation: r.Tool, Key: r.Key}, InputHash: r.InputHash}
+		Key: write.Key{Principal: r.CredentialID, Operation: r.Tool, Key: r.Key}, InputHash: r.InputHash, Warnings: r.Warnings}
 	copy(in.Key.Fingerprint[:], r.Fingerprint)
 	return in, json.Unmarshal(r.Caller, &in.Caller)
 }
@@ -130,7 +132,7 @@ func (r intentRow) intent() (reviewcontrol.Intent, error) {
 func intent(ctx context.Context, q postgres.Querier, id reviewcontrol.ID) (in reviewcontrol.Intent, found bool, err error) {
 	row, err := postgres.One(ctx, q, pgx.RowToStructByName[intentRow], `SELECT draft_id, target_count, queued_at, actor, note,
 		created_by, hub_user, external_user,
-				sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash
+				sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash, warnings
 		FROM review_control.reviews WHERE draft_id = $1 AND status = 'draft'`, int64(id))
 	if errors.Is(err, pgx.ErrNoRows) {
 		return reviewcontrol.Intent{}, false, nil

@@ -132,6 +132,7 @@ type Config struct {
 type Service struct {
 	c       Config
 	metrics metrics.Metrics
+	started time.Time
 }
 
 // New returns a service. It touches no database.
@@ -146,7 +147,7 @@ func New(c Config) *Service {
 	}
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return &Service{c, metrics.New(
-		[]DeliveryState{Queued, Delivered, Failed, Changed, Suppressed, Unknown}, []Choice{Approve, Reject, Pending})}
+		[]DeliveryState{Queued, Delivered, Failed, Changed, Suppressed, Unknown}, []Choice{Approve, Reject, Pending}), c.Now()}
 }
 
 // Config is what the service is made of, with its defaults.

@@ -2,6 +2,7 @@ package reviewcontrol_test
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -144,6 +145,39 @@ func TestRejectOnAPage(t *testing.T) {
 	}
 	if r := o.review(id); r.Counts != (reviewcontrol.Counts{Approved: 1, Rejected: 4}) {
 		t.Errorf("%+v", r)
+	}
+}
+
+// TestApprovedTooLate: who approves together what a colleague has decided on is told that nothing changed, and not that they ended the
+// review.
+func TestApprovedTooLate(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.queued(2)
+	page := "/drafts/" + id.String()
+	targets := []string{}
+	for i := range 2 {
+		x := o.shown(id, i)
+		targets = append(targets, fmt.Sprintf("%d:%s:%d", x.Index, x.Hash, x.Revision))
+	}
+	for i, choice := range []reviewcontrol.Choice{reviewcontrol.Reject, reviewcontrol.Approve} {
+		_, err := o.service.Decide(signedIn(t.Context(), ben), ben, id, o.shown(id, i), reviewcontrol.Judgement{Choice: choice})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	late := func() string {
+		t.Helper()
+		return o.flash(o.post(page+"/approve-shown", url.Values{"target": targets}))
+	}
+	if got := late(); got != "Nothing changed: all of them were decided on already, and ben@hub.example has ended the review." {
+		t.Errorf("%q", got)
+	}
+	if err := o.service.Cancel(signedIn(t.Context(), ben), ben, id, ""); err != nil {
+		t.Fatal(err)
+	}
+	if got := late(); got != "Nothing changed: the draft is cancelled, and nothing more of it is sent." {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -430,6 +430,8 @@ func shownIn(id reviewcontrol.ID, form url.Values) (shown []reviewcontrol.Shown,
 // together says what became of mails that were approved at once.
 func together(ctx context.Context, n int, r reviewcontrol.Review) string {
 	switch {
+	case n == 0 && (r.Status == reviewcontrol.Approved || r.Status == reviewcontrol.Rejected):
+		return i18n.T(ctx, "Nothing changed: all of them were decided on already, and %s has ended the review.", r.ClosedBy)
 	case r.Status != reviewcontrol.InReview:
 		return ended(ctx, r)
 	case n == 0:

@@ -1,6 +1,7 @@
 package reviewcontrol
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -26,8 +27,10 @@ type DecisionStore interface {
 	LastAction(ctx context.Context, id ID, by string) (Action, bool, error)
 	// Queueing tells that a draft is about to be queued for review.
 	Queueing(ctx context.Context, id ID) (bool, error)
-	// Record keeps an audit row of what was done elsewhere.
-	Record(ctx context.Context, entry audit.Entry) error
+	// BeginCancel keeps the audit row of a cancellation that authoring is about to be asked for. Unless it is anew it tells whether one is
+	// kept. EndCancel puts that into the log; false when there is none, because another call has.
+	BeginCancel(ctx context.Context, id ID, entry audit.Entry, anew bool) (begun bool, err error)
+	EndCancel(ctx context.Context, id ID) (ended bool, err error)
 }
 
 // Decide records a reviewer's decision on a target whose mail was shown to them.
@@ -195,15 +198,18 @@ func (s *Service) Cancel(ctx context.Context, by Reviewer, id ID, note string) e
 }
 
 // cancelDrafted cancels a draft that is not in review: its status is authoring's alone, and
-// authoring settles a race with queue_for_review.
+// authoring settles a race with queue_for_review. What broke off before its audit row was there is
+// ended by the same wish again, as it was begun.
 func (s *Service) cancelDrafted(ctx context.Context, id ID, detail map[string]any) error {
 	d, err := s.c.Drafts.Draft(ctx, id)
 	if err != nil {
 		return err
 	}
-	// authoring would answer the operation of an earlier cancellation as before.
-	if _, err := Next(d.Status, Cancel, Counts{}, false); err != nil {
-		return err
+	detail["from"] = Drafted
+	_, tooLate := Next(d.Status, Cancel, Counts{}, false)
+	begun, err := s.c.Store.BeginCancel(ctx, id, s.entry(ctx, "review.cancel", 1, detail), tooLate == nil)
+	if err != nil || !begun {
+		return cmp.Or(err, tooLate)
 	}
 	wish := Transition{From: []Status{Drafted}, To: Cancelled, Operation: "review:" + id.String() + ":cancelled"}
 	if err := s.c.Drafts.Transition(ctx, id, wish); err != nil {
@@ -212,6 +218,8 @@ func (s *Service) cancelDrafted(ctx context.Context, id ID, detail map[string]an
 		}
 		return err
 	}
-	detail["from"] = Drafted
-	return s.c.Store.Record(ctx, s.entry(ctx, "review.cancel", 1, detail))
+	if ended, err := s.c.Store.EndCancel(ctx, id); err != nil || ended {
+		return err
+	}
+	return refused(Cancelled, Cancel)
 }

@@ -281,6 +281,33 @@ func TestCancel(t *testing.T) {
 	}
 }
 
+// TestCancelThatBreaksOff: a draft that nobody has queued is cancelled at authoring, and the store is gone before the audit row is there.
+// The same wish again, whoever has it, puts the row of the first into the log, once.
+func TestCancelThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.authoring.draft(1)
+	h.authoring.hook(func(transition) {
+		h.exec(`REVOKE DELETE ON review_control.cancellations FROM hub_review_control`)
+	})
+	err := h.service.Cancel(signedIn(t.Context(), ben), ben, id, "not now")
+	if err == nil || h.authoring.row(id).Status != "cancelled" {
+		t.Fatalf("%v, authoring %s", err, h.authoring.row(id).Status)
+	}
+	h.authoring.hook(nil)
+	h.exec(`GRANT DELETE ON review_control.cancellations TO hub_review_control`)
+	if err := h.service.Cancel(signedIn(t.Context(), ada), ada, id, "me too"); err != nil {
+		t.Error(err)
+	}
+	if d := details(t, h.service.Cancel(signedIn(t.Context(), ada), ada, id, "me too")); d["from"] != "cancelled" {
+		t.Errorf("%v", d)
+	}
+	if rows := one[string](h, `SELECT string_agg(external_user_id || detail::text, ' ') FROM audit.calls WHERE tool = 'review.cancel'`); rows !=
+		`usr_ben{"from": "draft", "note": "not now", "draft_id": "1"}` {
+		t.Error(rows)
+	}
+}
+
 // TestCancelRacesWithTheFirstMail settles it one way: cancelled with nothing sent, or sent.
 func TestCancelRacesWithTheFirstMail(t *testing.T) {
 	t.Parallel()

@@ -64,11 +64,6 @@ func (s *Store) Answered(ctx context.Context, key write.Key) (tool.Result, bool,
 	return s.keys.Stored(ctx, key)
 }
 
-// Record keeps an audit row of what was done elsewhere.
-func (s *Store) Record(ctx context.Context, entry audit.Entry) error {
-	return explain(audit.Append(ctx, s.pool, entry))
-}
-
 // atomically runs do in a transaction, and makes faults of what the driver says.
 func (s *Store) atomically(ctx context.Context, do func(pgx.Tx) error) error {
 	return explain(pgx.BeginFunc(ctx, s.pool, do))

@@ -2,10 +2,12 @@ package postgres
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 
 	"github.com/jackc/pgx/v5"
 
+	"hub.internal/pkg/audit"
 	reviewcontrol "hub.internal/services/review-control"
 )
 
@@ -48,4 +50,36 @@ func (s *Store) LastAction(ctx context.Context, id reviewcontrol.ID, by string) 
 		return reviewcontrol.Action{}, false, nil
 	}
 	return a, err == nil, explain(err)
+}
+
+// BeginCancel keeps the audit row of a cancellation that authoring is about to be asked for. Unless it is anew it tells whether one is kept.
+func (s *Store) BeginCancel(ctx context.Context, id reviewcontrol.ID, entry audit.Entry, anew bool) (begun bool, err error) {
+	if !anew {
+		err = s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM review_control.cancellations WHERE draft_id = $1)`, int64(id)).Scan(&begun)
+		return begun, explain(err)
+	}
+	b, err := json.Marshal(entry)
+	if err == nil {
+		_, err = s.pool.Exec(ctx, `INSERT INTO review_control.cancellations (draft_id, entry) VALUES ($1, $2)
+			ON CONFLICT (draft_id) DO UPDATE SET entry = excluded.entry`, int64(id), string(b))
+	}
+	return err == nil, explain(err)
+}
+
+// EndCancel puts the audit row that BeginCancel has kept into the log, once; false when there is none.
+func (s *Store) EndCancel(ctx context.Context, id reviewcontrol.ID) (ended bool, err error) {
+	err = s.atomically(ctx, func(tx pgx.Tx) error {
+		var kept []byte
+		err := tx.QueryRow(ctx, `DELETE FROM review_control.cancellations WHERE draft_id = $1 RETURNING entry`, int64(id)).Scan(&kept)
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		var entry audit.Entry
+		if err = errors.Join(err, json.Unmarshal(kept, &entry)); err != nil {
+			return err
+		}
+		ended = true
+		return audit.Append(ctx, tx, entry)
+	})
+	return ended && err == nil, err
 }

@@ -36,9 +36,9 @@ type office struct {
 	mux *http.ServeMux
 }
 
-func newOffice(t *testing.T) *office {
+func newOffice(t *testing.T, change ...func(*reviewcontrol.Config)) *office {
 	t.Helper()
-	h := newHouse(t)
+	h := newHouse(t, change...)
 	c, err := console.New(h.service, h.suppressed, h.keys, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -139,6 +139,24 @@ func TestUndoOfTheLastDecision(t *testing.T) {
 	}
 }
 
+// TestHowLongItCanBeUndone: the page says in how many milliseconds the first mail leaves, and so does each part that it asks for: the
+// clock of the reader's computer tells nothing of it.
+func TestHowLongItCanBeUndone(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, func(c *reviewcontrol.Config) { c.SendDelay = 30 * time.Second })
+	id := o.queued(1)
+	o.decide(id, 0, reviewcontrol.Approve)
+	path := "/drafts/" + id.String()
+	part := func() string {
+		return o.send(asAda, "GET", path+"/progress", "", "", "HX-Request", "true").Body.String()
+	}
+	has(t, o.get(path), `data-countdown="30000"`)
+	o.clock.Advance(12*time.Second + 500*time.Millisecond)
+	has(t, part(), `data-countdown="17500"`)
+	o.clock.Advance(time.Minute)
+	has(t, part(), `data-countdown="0"`)
+}
+
 // TestAuthoringComesToTheStatusOfTheReview whatever was decided, undone and delivered between two times that it was told, and
 // however often it is told the same.
 func TestAuthoringComesToTheStatusOfTheReview(t *testing.T) {

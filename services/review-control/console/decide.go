@@ -157,9 +157,11 @@ type undo struct {
 	Action int
 	// What says what was decided, Button what undoing it does.
 	What, Button string
-	// Ended tells that it has ended the review, LeavesAt when the mails leave then.
+	// Ended tells that it has ended the review, LeavesAt when the mails leave then, and LeavesIn in how many milliseconds: the reader's
+	// clock may be wrong.
 	Ended    bool
 	LeavesAt *time.Time
+	LeavesIn int64
 }
 
 // undoable is what the user could undo now, nil for nothing.
@@ -177,6 +179,9 @@ func (c *Console) undoable(ctx context.Context, by reviewcontrol.Reviewer, d rev
 	}
 	if d.Status == reviewcontrol.Approved {
 		u.Ended, u.LeavesAt = true, d.Review.LeavesAt
+		if u.LeavesAt != nil {
+			u.LeavesIn = max(u.LeavesAt.Sub(c.service.Config().Now()).Milliseconds(), 0)
+		}
 	}
 	return u, nil
 }

@@ -180,14 +180,22 @@
     if (!tabs && document.activeElement?.matches(".view > iframe")) document.activeElement.closest(".mail").focus({ preventScroll: true });
   }));
 
-  // How long it is until the mails leave.
+  // How long it is until the mails leave. The server says in how many milliseconds, and that is counted down from when the part of the
+  // page has come: this computer's clock may be wrong, but not by more and more. So a page that was left and comes back is right, too.
+  const arrived = new WeakMap();
+  let age = () => performance.now() - (performance.getEntriesByType("navigation")[0]?.responseStart ?? 0);
   const tick = () => document.querySelectorAll("time[data-countdown]").forEach((t) => {
-    const left = Math.ceil((Date.parse(t.dateTime) - Date.now()) / 1000);
+    if (!arrived.has(t)) arrived.set(t, Date.now() - age());
+    const left = Math.ceil((Number(t.dataset.countdown) + arrived.get(t) - Date.now()) / 1000);
     t.textContent = left > 0 ? say("in {1} s", left) : say("now");
   });
   setInterval(tick, 500);
   document.addEventListener("DOMContentLoaded", tick);
-  document.addEventListener("htmx:after:swap", tick);
+  addEventListener("pageshow", tick);
+  document.addEventListener("htmx:after:swap", () => {
+    age = () => 0;
+    tick();
+  });
 
   // The fields for a note are folded away: who asks for them writes.
   document.addEventListener("toggle", (e) => {

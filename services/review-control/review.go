@@ -1,12 +1,13 @@
 package reviewcontrol
 
 import (
-	"hub.internal/pkg/audit"
+	"fmt"
 	"net/mail"
 	"slices"
 	"strings"
 	"time"
 
+	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
 	"hub.internal/services/review-control/body"
 	"hub.internal/services/review-control/mailer"
@@ -335,7 +336,11 @@ func (tx *Transaction) undo(targets []Target, earlier []Decision, by Reviewer) e
 
 // stale is E_CONFLICT for a target on which somebody else has decided since it was shown.
 func stale(t Target) error {
-	return fault.New(fault.Conflict, "This mail was %s by %s in the meantime; look at it again.", t.Decision.Choice, t.Decision.By).
+	message := fmt.Sprintf("This mail was %s by %s in the meantime; look at it again.", t.Decision.Choice, t.Decision.By)
+	if t.Decision.Choice == Pending {
+		message = "What was decided on this mail has been undone in the meantime; look at it again."
+	}
+	return fault.New(fault.Conflict, "%s", message).
 		With(map[string]any{"index": t.Index, "choice": t.Decision.Choice, "by": t.Decision.By})
 }
 

@@ -58,6 +58,10 @@ func TestUndoBringsBackWhatHeldBefore(t *testing.T) {
 	if n, _, err = h.undo(ben, id, 1); err != nil || n != 1 || h.target(id, 0).Decision.Choice != reviewcontrol.Pending {
 		t.Errorf("%d, %v, %+v", n, err, h.target(id, 0).Decision)
 	}
+	_, err = h.service.Decide(ctx, ben, id, first, reviewcontrol.Judgement{Choice: reviewcontrol.Approve})
+	if code(err) != fault.Conflict || fault.From(err).Message != "What was decided on this mail has been undone in the meantime; look at it again." {
+		t.Errorf("from a page before all that: %v", err)
+	}
 	history, err := h.service.History(t.Context(), id, 0)
 	if err != nil || len(history) != 4 || history[0].UndoneBy != ben.Email || history[1].UndoneBy != ada.Email ||
 		history[1].Reason != reviewcontrol.WrongTone {

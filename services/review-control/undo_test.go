@@ -1,6 +1,7 @@
 package reviewcontrol_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -140,6 +141,25 @@ func TestUndoOfTheLastDecision(t *testing.T) {
 	h.deliver(id, 2)
 	if mails := h.sender.mails(); len(mails) != 2 {
 		t.Errorf("%d mails left", len(mails))
+	}
+}
+
+// TestTheLinkOutlivesAnUndo: a mail that is approved anew while it is handed over leaves with the link that it was made with, and that
+// unsubscribes.
+func TestTheLinkOutlivesAnUndo(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.approved(1)
+	before := h.target(id, 0).Token
+	if _, _, err := h.undo(ada, id, h.review(id).Actions); err != nil {
+		t.Fatal(err)
+	}
+	h.decide(id, 0, reviewcontrol.Approve)
+	if _, err := h.service.Finish(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if after := h.target(id, 0).Token; len(before) != 16 || !bytes.Equal(before, after) {
+		t.Errorf("%x became %x", before, after)
 	}
 }
 

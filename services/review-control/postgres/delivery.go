@@ -24,9 +24,9 @@ func (s *Store) Finish(ctx context.Context, id reviewcontrol.ID, now time.Time) 
 			wait = r.LeavesAt.Sub(now)
 			return nil
 		}
-		// PostgreSQL makes the token of a strong random source: 122 bits of it.
+		// PostgreSQL makes the token of a strong random source: 122 bits of it. One that is there stays: a mail with its link may have left.
 		indexes, err := collect(ctx, tx, pgx.RowTo[int], `UPDATE review_control.targets
-			SET progress = 'queued', unsubscribe_token = uuid_send(gen_random_uuid())
+			SET progress = 'queued', unsubscribe_token = coalesce(unsubscribe_token, uuid_send(gen_random_uuid()))
 			WHERE draft_id = $1 AND choice = 'approved' AND progress = '' RETURNING position`, int64(id))
 		if err != nil || len(indexes) == 0 {
 			return err

@@ -117,8 +117,8 @@ type ReviewStore interface {
 	Review(ctx context.Context, id ID) (Review, error)
 	// Reviews returns the reviews that there are of the drafts.
 	Reviews(ctx context.Context, ids []ID) (map[ID]Review, error)
-	// Waiting returns reviews with targets to decide on, the oldest first.
-	Waiting(ctx context.Context, limit int) ([]Review, error)
+	// Waiting returns reviews with targets to decide on that none of the makers has made, the oldest first.
+	Waiting(ctx context.Context, own []Maker, limit int) ([]Review, error)
 	// OpenMakers returns who has made the drafts that are in review, or about to be.
 	OpenMakers(ctx context.Context) ([]Maker, error)
 	// Ahead returns the status of at most so many drafts of which authoring may know another one.
@@ -314,7 +314,11 @@ func (s *Service) Draft(ctx context.Context, id ID) (Draft, error) {
 
 // Waiting returns the draft that has waited longest for a reviewer, but for one.
 func (s *Service) Waiting(ctx context.Context, by Reviewer, but ID) (ID, bool, error) {
-	list, err := s.c.Store.Waiting(ctx, pageSize(0))
+	own, err := s.own(ctx, by)
+	if err != nil {
+		return 0, false, err
+	}
+	list, err := s.c.Store.Waiting(ctx, own, pageSize(0))
 	i := slices.IndexFunc(list, func(r Review) bool { return r.DraftID != but && !r.Maker.Is(by) })
 	if err != nil || i < 0 {
 		return 0, false, err

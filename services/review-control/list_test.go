@@ -95,6 +95,27 @@ func TestWhatWaitsForMe(t *testing.T) {
 	}
 }
 
+// TestTheNextDraftIsAnothers: however many drafts of their own have waited longer, a reviewer finds the one that waits for them.
+func TestTheNextDraftIsAnothers(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.made("her own", ada.Email, 3*time.Hour)
+	h.exec(`INSERT INTO review_control.reviews (draft_id, status, target_count, pending, queued_at, actor, note, created_by, hub_user,
+			external_user, sender_name, sender_email, credential_id, tool, key, fingerprint, caller, input_hash)
+		SELECT 1000 + n, status, target_count, pending, queued_at, actor, note, created_by, hub_user, external_user, sender_name, sender_email,
+			credential_id, tool, key || n, fingerprint, caller, input_hash FROM review_control.reviews, generate_series(1, 60) n`)
+	id := h.made("another's", "agent", time.Hour)
+	for but, want := range map[reviewcontrol.ID]bool{0: true, id: false} {
+		next, found, err := h.service.Waiting(t.Context(), ada, but)
+		if err != nil || found != want || found && next != id {
+			t.Errorf("but %s: %s, %t, %v", but, next, found, err)
+		}
+	}
+	if next, found, err := h.service.Waiting(t.Context(), ben, 0); err != nil || !found || next != 1 {
+		t.Errorf("for Ben: %s, %t, %v", next, found, err)
+	}
+}
+
 // TestPresence shows colleagues who has a draft open: others, for a minute, and nothing of it for ever.
 func TestPresence(t *testing.T) {
 	t.Parallel()

@@ -28,7 +28,8 @@ const (
 
 	// The partial index reviews_waiting has them in this order.
 	waitingReviews = `SELECT ` + reviewColumns + ` FROM review_control.reviews
-		WHERE status = 'in_review' AND pending > 0 ORDER BY queued_at, draft_id LIMIT $1`
+		WHERE status = 'in_review' AND pending > 0 AND (created_by, hub_user, external_user) NOT IN (
+			SELECT * FROM unnest($2::text[], $3::text[], $4::text[])) ORDER BY queued_at, draft_id LIMIT $1`
 
 	// takeSync says that no job is on its way in the same statement in which it reads: what changes afterwards adds another job.
 	takeSync = `UPDATE review_control.reviews SET sync_waiting = false WHERE draft_id = $1 AND status <> 'draft' RETURNING ` + reviewColumns
@@ -132,9 +133,13 @@ func (s *Store) Reviews(ctx context.Context, ids []reviewcontrol.ID) (map[review
 	return found, err
 }
 
-// Waiting returns reviews with targets to decide on, the oldest first.
-func (s *Store) Waiting(ctx context.Context, limit int) ([]reviewcontrol.Review, error) {
-	rows, err := collect(ctx, s.pool, pgx.RowToStructByNameLax[reviewRow], waitingReviews, limit)
+// Waiting returns reviews with targets to decide on that none of the makers has made, the oldest first.
+func (s *Store) Waiting(ctx context.Context, own []reviewcontrol.Maker, limit int) ([]reviewcontrol.Review, error) {
+	labels, users, externals := make([]string, len(own)), make([]string, len(own)), make([]string, len(own))
+	for i, m := range own {
+		labels[i], users[i], externals[i] = m.CreatedBy, m.HubUser, m.ExternalUser
+	}
+	rows, err := collect(ctx, s.pool, pgx.RowToStructByNameLax[reviewRow], waitingReviews, limit, labels, users, externals)
 	list := make([]reviewcontrol.Review, len(rows))
 	for i, row := range rows {
 		list[i] = row.review()

@@ -1148,4 +1148,11 @@ func TestVariantsOnAPage(t *testing.T) {
 	for _, bad := range []string{"x", "-1", "99999999999999999999", "77"} {
 		o.get(path + "?variant=" + bad)
 	}
+	// They are counted beside what else is asked for, and so is that beside them.
+	o.decide(id, 0, reviewcontrol.Reject)
+	o.decide(id, 2, reviewcontrol.Reject)
+	has(t, o.get(path+"?decision=pending"), `Variant 1 <span class="count">1</span>`, `Variant 2 <span class="count">2</span>`)
+	has(t, o.get(fmt.Sprintf("%s?variant=%d", path, number)), `To decide <span class="count">1</span>`, `Variant 2 <span class="count">3</span>`)
+	has(t, o.get(path+"?variant=-1"), `All <span class="count">1</span>`, `Variant 2 <span class="count">3</span>`)
+	has(t, o.get(path+"?decision=approved"), `!Variant 1 <span class="count">`)
 }

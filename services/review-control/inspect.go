@@ -31,11 +31,12 @@ type Inspected struct {
 	Template *VariantTemplate
 }
 
-// Tally is how many targets of a draft a filter finds, and would find with another choice or flag.
+// Tally is how many targets of a draft a filter finds, and would find with another choice, flag or variant.
 type Tally struct {
-	Found   int
-	Choices map[Choice]int
-	Flags   map[triage.Flag]int
+	Found    int
+	Choices  map[Choice]int
+	Flags    map[triage.Flag]int
+	Variants map[int]int
 }
 
 // inspectBatch is how many targets are inspected between two looks at the review.

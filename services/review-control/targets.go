@@ -44,7 +44,7 @@ type TargetStore interface {
 	TargetsAt(ctx context.Context, id ID, indexes []int) ([]Target, error)
 	// History returns the decisions on a target, the newest first.
 	History(ctx context.Context, id ID, index int) ([]Decision, error)
-	// Tally counts the targets that a filter finds, by choice and by flag.
+	// Tally counts the targets that a filter finds, by choice, by flag and by variant.
 	Tally(ctx context.Context, id ID, f TargetFilter) (Tally, error)
 	// Uninspected returns targets behind an index (-1 begins) that were not inspected, by index.
 	Uninspected(ctx context.Context, id ID, after, limit int) ([]Target, error)
@@ -161,8 +161,8 @@ func (s *Service) flagSuppressed(ctx context.Context, views []TargetView) error 
 	return nil
 }
 
-// Tally counts the targets of a draft in review that a filter finds, and would find with another choice
-// or flag.
+// Tally counts the targets of a draft in review that a filter finds, and would find with another choice,
+// flag or variant.
 func (s *Service) Tally(ctx context.Context, id ID, f TargetFilter) (Tally, error) {
 	return s.c.Store.Tally(ctx, id, f)
 }

@@ -445,12 +445,15 @@ func (c *Console) filters(ctx context.Context, d reviewcontrol.Draft, q targetQu
 		return choices, flags, nil, nil
 	}
 	for _, v := range list[:min(len(list), variantsShown)] {
+		if tally.Variants[v.Number] == 0 && q.Variant != v.Number {
+			continue
+		}
 		link := q
 		if link.Variant = v.Number; q.Variant == v.Number {
 			link.Variant = 0
 		}
 		variants = append(variants, web.Choice{
-			Text: i18n.T(ctx, "Variant %d", v.Number), Href: link.page(d.ID), Active: q.Variant == v.Number, Count: v.Targets,
+			Text: i18n.T(ctx, "Variant %d", v.Number), Href: link.page(d.ID), Active: q.Variant == v.Number, Count: tally.Variants[v.Number],
 		})
 	}
 	return choices, flags, variants, nil

@@ -96,38 +96,43 @@ func (s *Store) Variants(ctx context.Context, id reviewcontrol.ID) ([]reviewcont
 }
 
 // Tally counts the targets that a filter finds.
-// Choice and Flag of the filter are applied to the groups, not in SQL: the console shows the counts of the other choices and flags
-// beside the list that it filters by them.
+// Choice, Flag and Variant of the filter are applied to the groups, not in SQL: the console shows the counts of the others beside the list
+// that it filters by them. A variant that is no other's mails is one of its own where the filter names it.
 func (s *Store) Tally(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.TargetFilter) (reviewcontrol.Tally, error) {
-	choice, flag := f.Choice, f.Flag
-	f.Choice, f.Flag, f.Search = "", 0, text.Storable(f.Search)
-	where, args := conditions(f, []any{int64(id)})
+	choice, flag, variant := f.Choice, f.Flag, f.Variant
+	f.Choice, f.Flag, f.Variant, f.Search = "", 0, 0, text.Storable(f.Search)
+	where, args := conditions(f, []any{int64(id), variant, reviewcontrol.NoVariant})
 	type group struct {
 		choice     reviewcontrol.Choice
 		flags      triage.Flag
 		suppressed bool
+		variant    int
 		count      int
 	}
 	groups, err := collect(ctx, s.pool, func(row pgx.CollectableRow) (g group, err error) {
-		err = row.Scan(&g.choice, &g.flags, &g.suppressed, &g.count)
+		err = row.Scan(&g.choice, &g.flags, &g.suppressed, &g.variant, &g.count)
 		return g, err
-	}, `SELECT choice, flags | hints, `+suppressedSince+`, count(*)
-		FROM review_control.targets WHERE draft_id = $1`+where+` GROUP BY 1, 2, 3`, args...)
-	t := reviewcontrol.Tally{Flags: map[triage.Flag]int{}, Choices: map[reviewcontrol.Choice]int{}}
+	}, `SELECT choice, flags | hints, `+suppressedSince+`, CASE WHEN variant > 0 AND (variant = $2 OR variant IN (`+sharedVariants+`)) THEN variant
+			WHEN inspected_hash <> '' THEN $3 ELSE 0 END, count(*)
+		FROM review_control.targets WHERE draft_id = $1`+where+` GROUP BY 1, 2, 3, 4`, args...)
+	t := reviewcontrol.Tally{Flags: map[triage.Flag]int{}, Choices: map[reviewcontrol.Choice]int{}, Variants: map[int]int{}}
 	for _, g := range groups {
 		if g.suppressed {
 			g.flags |= triage.Suppressed
 		}
-		if g.flags.Has(flag) {
+		ofChoice, ofFlag, ofVariant := choice == "" || g.choice == choice, g.flags.Has(flag), variant == 0 || g.variant == variant
+		if ofFlag && ofVariant {
 			t.Choices[g.choice] += g.count
 		}
-		if choice != "" && g.choice != choice {
-			continue
+		if ofChoice && ofVariant {
+			for _, one := range g.flags.Each() {
+				t.Flags[one] += g.count
+			}
 		}
-		for _, one := range g.flags.Each() {
-			t.Flags[one] += g.count
+		if ofChoice && ofFlag {
+			t.Variants[g.variant] += g.count
 		}
-		if g.flags.Has(flag) {
+		if ofChoice && ofFlag && ofVariant {
 			t.Found += g.count
 		}
 	}

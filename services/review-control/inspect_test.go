@@ -166,6 +166,28 @@ func TestInspectionEndsWithItsReview(t *testing.T) {
 	}
 }
 
+// TestInspectionGoesOnAfterAnUndo: a review that has ended before all was looked through, and goes on, has the rest looked through.
+func TestInspectionGoesOnAfterAnUndo(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	id := h.queued(2)
+	for i := range 2 {
+		h.decide(id, i, reviewcontrol.Approve)
+	}
+	if err := h.service.Inspect(t.Context(), id); err != nil { // the job, a moment late
+		t.Fatal(err)
+	}
+	h.exec(`UPDATE review_control.river_job SET state = 'completed', finalized_at = now() WHERE kind = 'inspect_draft'`)
+	if _, _, err := h.undo(ada, id, h.review(id).Actions); err != nil {
+		t.Fatal(err)
+	}
+	h.run(h.service, "all is looked through", func() bool { return h.review(id).Inspected == 2 })
+	h.decide(id, 1, reviewcontrol.Approve)
+	if _, _, err := h.undo(ada, id, h.review(id).Actions); err != nil || h.jobs("inspect_draft") != 0 {
+		t.Errorf("%v, %d jobs to look through it again", err, h.jobs("inspect_draft"))
+	}
+}
+
 // TestFlaggedFirst goes through a draft in the order that was asked for: the list, the mails before and after one, and
 // where a decision leads.
 func TestFlaggedFirst(t *testing.T) {

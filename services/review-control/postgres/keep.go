@@ -165,8 +165,8 @@ func keepMove(b *pgx.Batch, id reviewcontrol.ID, step reviewcontrol.Step) {
 // syncAfter is how long deliveries are counted before authoring is told.
 const syncAfter = time.Second
 
-// follow adds the jobs that follow from a changed review: the one that makes mails leave once it is approved, and the one
-// that tells authoring, unless that is on its way already. A new status and decisions are told at once, and mails are
+// follow adds the jobs that follow from a changed review: the one that makes mails leave once it is approved, the one that looks through
+// what is left of them once it goes on, and the one that tells authoring, unless that is on its way already. A new status and decisions are told at once, and mails are
 // counted for a moment.
 // sync_waiting coalesces: while a SyncDraft is on its way, counts that change add no other job. The job reads the row when it runs
 // (TakeSync).
@@ -181,6 +181,11 @@ func (s *Store) follow(ctx context.Context, tx pgx.Tx, t *reviewcontrol.Transact
 			at = *r.LeavesAt
 		}
 		if err := s.jobs.AddAt(ctx, tx, at, FinishReview{r.DraftID}); err != nil {
+			return err
+		}
+	}
+	if had(reviewcontrol.Moved) && r.Status == reviewcontrol.InReview && r.Inspected < r.Counts.Total() {
+		if err := s.jobs.Add(ctx, tx, InspectDraft{r.DraftID}); err != nil {
 			return err
 		}
 	}

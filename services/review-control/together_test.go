@@ -148,6 +148,36 @@ func TestRejectOnAPage(t *testing.T) {
 	}
 }
 
+// TestRejectAsManyAsThereAre: a form has fields for the mails of a page, and one for all others that were chosen.
+func TestRejectAsManyAsThereAre(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t)
+	id := o.queued(3)
+	page := "/drafts/" + id.String()
+	all := make([]string, 10_000)
+	for i := range all {
+		all[i] = fmt.Sprintf("%d:%064d:0", i, i)
+	}
+	for name, c := range map[string]struct {
+		form url.Values
+		says string
+	}{
+		"as many as a draft has": {url.Values{"target": all[:50], "targets": {strings.Join(all[50:], ",")}}, "Draft " + id.String() + " has no target"},
+		"one more": {url.Values{"target": {"10000::0"}, "targets": {strings.Join(all, ",")}},
+			"Between 1 and 10000 mails can be rejected at once, not 10001."},
+		"none": {url.Values{"targets": {""}}, "Nothing was rejected: no mail was chosen."},
+	} {
+		w := o.post(page+"/reject", c.form)
+		if says := o.flash(w) + w.Body.String(); !strings.Contains(says, c.says) {
+			t.Errorf("%s: %d %.300q", name, w.Code, says)
+		}
+	}
+	w := o.post(page+"/reject", url.Values{"target": {"1::0"}, "targets": {"0::0,2::0"}, "reason": {"timing"}})
+	if c := o.review(id).Counts; c.Rejected != 3 {
+		t.Errorf("%q, %+v", o.flash(w), c)
+	}
+}
+
 // TestApprovedTooLate: who approves together what a colleague has decided on is told that nothing changed, and not that they ended the
 // review.
 func TestApprovedTooLate(t *testing.T) {

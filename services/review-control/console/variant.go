@@ -415,9 +415,10 @@ func (c *Console) behind(ctx context.Context, id reviewcontrol.ID, number, last 
 	return targetQuery{Choice: reviewcontrol.Pending, After: -1}.page(id), nil
 }
 
-// shownIn reads what a form says that was shown.
+// shownIn reads what a form says that was shown: a field for each, or one with commas between them for as many as a form has no fields for.
 func shownIn(id reviewcontrol.ID, form url.Values) (shown []reviewcontrol.Shown, err error) {
-	for _, text := range form["target"] {
+	several := strings.FieldsFunc(form.Get("targets"), func(r rune) bool { return r == ',' })
+	for _, text := range slices.Concat(form["target"], several) {
 		x, err := shownOf(id, text)
 		if err != nil {
 			return nil, err

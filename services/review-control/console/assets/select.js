@@ -91,12 +91,13 @@
     if (!form()) return;
     const all = read("selected"), later = read("later");
     document.querySelectorAll(".row.approved, .row.rejected").forEach((row) => { delete all[row.dataset.row]; delete later[row.dataset.row]; });
-    keep("selected", all);
     keep("later", later);
     boxes().forEach((el) => {
       el.tabIndex = -1;
-      el.checked = all[indexOf(el.value)] === el.value;
+      el.checked = indexOf(el.value) in all;
+      if (el.checked) all[indexOf(el.value)] = el.value; // which may have been looked through since it was chosen
     });
+    keep("selected", all);
     links().forEach((row) => {
       if (later[row.dataset.row] && !row.querySelector(".later")) row.querySelector(".mark").insertAdjacentHTML("beforeend", `<span class="later small">${say("Later")}</span>`);
     });
@@ -110,17 +111,15 @@
   document.addEventListener("htmx:after:swap", begin);
   addEventListener("pageshow", (e) => { if (e.persisted) begin(); });
 
-  // Those of other pages of the list go with the form, or the form is for all that the list finds.
+  // Those of other pages of the list go with the form, in one field: a form has at most 10,000. Or the form is for all that the list finds.
   document.addEventListener("submit", (e) => {
     if (e.target !== form()) return;
-    const here = new Set(boxes().map((el) => el.value));
-    Object.values(read("selected")).filter((text) => !here.has(text)).forEach((text) => {
-      const input = document.createElement("input");
-      input.type = "hidden";
-      input.name = "target";
-      input.value = text;
-      form().append(input);
-    });
+    const here = new Set(boxes().map((el) => indexOf(el.value)));
+    const input = form().elements.targets ?? document.createElement("input"); // it is there on a page that has come back
+    input.type = "hidden";
+    input.name = "targets";
+    input.value = Object.values(read("selected")).filter((text) => !here.has(indexOf(text))).join();
+    form().append(input);
     hubSeen.sending(`hub-selected-${draft()}`, read("selected"));
     keep("selected", {});
   });

@@ -647,15 +647,16 @@ func TestRejectedAndCancelled(t *testing.T) {
 	reject(first, 0, "content")
 	move(first, "in_review", "cancelled")
 	second, got := save()
-	want := "1 of 2 targets repeat an earlier mail: target 0 (c1@partner.example: the same text was rejected in draft " + first + " as content)"
+	want := "1 of 2 targets repeat an earlier mail: target 0 (c1@partner.example: the same text was rejected in draft " + first +
+		" as content)"
 	if got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	move(second, "draft", "in_review")
 	reject(second, 1, "tone")
 	move(second, "in_review", "cancelled")
-	want = "2 of 2 targets repeat an earlier mail: target 0 (c1@partner.example: the same text was rejected in draft " + first + " as content), " +
-		"target 1 (c2@partner.example: the same text was rejected in draft " + second + " as tone)"
+	want = "2 of 2 targets repeat an earlier mail: target 0 (c1@partner.example: the same text was rejected in draft " + first +
+		" as content), target 1 (c2@partner.example: the same text was rejected in draft " + second + " as tone)"
 	if _, got := save(); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -1152,7 +1152,8 @@ func TestVariantsOnAPage(t *testing.T) {
 	o.decide(id, 0, reviewcontrol.Reject)
 	o.decide(id, 2, reviewcontrol.Reject)
 	has(t, o.get(path+"?decision=pending"), `Variant 1 <span class="count">1</span>`, `Variant 2 <span class="count">2</span>`)
-	has(t, o.get(fmt.Sprintf("%s?variant=%d", path, number)), `To decide <span class="count">1</span>`, `Variant 2 <span class="count">3</span>`)
+	has(t, o.get(fmt.Sprintf("%s?variant=%d", path, number)), `To decide <span class="count">1</span>`,
+		`Variant 2 <span class="count">3</span>`)
 	has(t, o.get(path+"?variant=-1"), `All <span class="count">1</span>`, `Variant 2 <span class="count">3</span>`)
 	has(t, o.get(path+"?decision=approved"), `!Variant 1 <span class="count">`)
 }

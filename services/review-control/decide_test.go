@@ -302,8 +302,8 @@ func TestCancelThatBreaksOff(t *testing.T) {
 	if d := details(t, h.service.Cancel(signedIn(t.Context(), ada), ada, id, "me too")); d["from"] != "cancelled" {
 		t.Errorf("%v", d)
 	}
-	if rows := one[string](h, `SELECT string_agg(external_user_id || detail::text, ' ') FROM audit.calls WHERE tool = 'review.cancel'`); rows !=
-		`usr_ben{"from": "draft", "note": "not now", "draft_id": "1"}` {
+	rows := one[string](h, `SELECT string_agg(external_user_id || detail::text, ' ') FROM audit.calls WHERE tool = 'review.cancel'`)
+	if rows != `usr_ben{"from": "draft", "note": "not now", "draft_id": "1"}` {
 		t.Error(rows)
 	}
 }

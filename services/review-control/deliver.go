@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -157,14 +156,12 @@ var errChanged = errors.New("content changed after approval")
 // message is the mail of a target, if it is the one that was approved: rendered again from what
 // authoring has now, and held to the decision as it is handed over.
 func (s *Service) message(ctx context.Context, r Review, t Target) (mailer.Message, error) {
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // it never fails
 	m := mailer.Message{Date: s.now(), Unsubscribe: s.c.PublicURL + "/unsubscribe/" + base64.RawURLEncoding.EncodeToString(t.Token)}
 	err := s.renderings(ctx, r, []Target{t}, func(v TargetView) error {
 		m.Content = v.Rendering.Content
 		return nil
 	})
-	m.ID = hex.EncodeToString(random[:]) + "@" + suppression.Domain(m.From.Email)
+	m.ID = rand.Text() + "@" + suppression.Domain(m.From.Email)
 	switch {
 	case fault.Is(err, fault.NotFound):
 		return mailer.Message{}, fmt.Errorf("%w: %w", errChanged, err)

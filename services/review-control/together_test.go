@@ -162,7 +162,8 @@ func TestRejectAsManyAsThereAre(t *testing.T) {
 		form url.Values
 		says string
 	}{
-		"as many as a draft has": {url.Values{"target": all[:50], "targets": {strings.Join(all[50:], ",")}}, "Draft " + id.String() + " has no target"},
+		"as many as a draft has": {url.Values{"target": all[:50], "targets": {strings.Join(all[50:], ",")}},
+			"Draft " + id.String() + " has no target"},
 		"one more": {url.Values{"target": {"10000::0"}, "targets": {strings.Join(all, ",")}},
 			"Between 1 and 10000 mails can be rejected at once, not 10001."},
 		"none": {url.Values{"targets": {""}}, "Nothing was rejected: no mail was chosen."},

@@ -3,7 +3,6 @@ package reviewcontrol
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"time"
 
 	"hub.internal/pkg/audit"
@@ -53,9 +52,7 @@ func (s *Service) SendTest(ctx context.Context, by Reviewer, id ID, index int, h
 	}
 	m := mailer.Message{Content: t.Rendering.Content, Date: s.now()}
 	m.To, m.Subject = mailer.Address{Name: by.Name, Email: by.Email}, testSubject+m.Subject
-	var random [16]byte
-	_, _ = rand.Read(random[:]) // it never fails
-	m.ID = hex.EncodeToString(random[:]) + "@" + suppression.Domain(m.From.Email)
+	m.ID = rand.Text() + "@" + suppression.Domain(m.From.Email)
 	sending, cancel := context.WithTimeout(ctx, testFor)
 	defer cancel()
 	return s.c.Sender.Send(sending, m, func(ctx context.Context) error {

@@ -12,8 +12,8 @@ import (
 	"hub.internal/services/authoring/repeat"
 )
 
-// counted is which drafts d count as earlier: those that were queued before the one that asks, as far as it was queued itself, and those that
-// were decided on before that was.
+// counted is which drafts d count as earlier: those that were queued before the one that asks, as far as it was queued itself, and those
+// that were decided on before that was.
 const counted = `($5::timestamptz IS NULL OR (d.queued_at, d.id) < ($5, $4::bigint)
 				OR d.status <> 'in_review' AND coalesce(d.moved_at, d.queued_at) < own.decided_at)`
 

@@ -8,7 +8,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/hop"
-	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/metrics"
 )
 
 // Path is where admin asks what waits.
@@ -19,7 +19,7 @@ type Request struct {
 	Since time.Time `json:"since"`
 }
 
-// Response has the numbers of reviewcontrol.Backlog. Oldest is null when nothing waits.
+// Response has the numbers of metrics.Backlog. Oldest is null when nothing waits.
 type Response struct {
 	Drafts  int        `json:"drafts"`
 	Mails   int        `json:"mails"`
@@ -32,7 +32,7 @@ type Response struct {
 
 // Store counts.
 type Store interface {
-	Backlog(ctx context.Context, since time.Time) (reviewcontrol.Backlog, error)
+	Backlog(ctx context.Context, since time.Time) (metrics.Backlog, error)
 }
 
 // Operations declares what review-control does for its neighbours.

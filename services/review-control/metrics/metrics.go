@@ -60,3 +60,14 @@ func (m Metrics) Undone(ctx context.Context, n int) { m.undos.Add(ctx, int64(n))
 func (m Metrics) HandedOver(ctx context.Context, took time.Duration) {
 	m.handOver.Record(ctx, took.Seconds())
 }
+
+// Backlog is what waits for people and for the mail server.
+type Backlog struct {
+	// Drafts are in review, with Mails that nobody has decided on; Oldest is when the first of them was queued.
+	Drafts, Mails int
+	Oldest        *time.Time
+	// ToSend are approved mails on which nothing was tried yet or that are tried again, those of Sending among them.
+	ToSend, Sending int
+	// Failed and Unknown are mails of drafts that have changed since the moment that was asked about.
+	Failed, Unknown int
+}

@@ -7,7 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"hub.internal/pkg/postgres"
-	reviewcontrol "hub.internal/services/review-control"
+	"hub.internal/services/review-control/metrics"
 )
 
 // Each part reads an index of its own: reviews_waiting, reviews_approved with targets_progress, reviews_troubled.
@@ -24,7 +24,7 @@ const backlog = `SELECT w.drafts, w.mails, w.oldest, a.to_send, a.sending, t.fai
 // Backlog counts what waits, and what went wrong with drafts that have changed since a moment.
 // It is one statement, so the numbers are of one moment. The admin service asks for it by an operation, and the gauges each time that
 // they are sampled.
-func (s *Store) Backlog(ctx context.Context, since time.Time) (reviewcontrol.Backlog, error) {
-	b, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[reviewcontrol.Backlog], backlog, since)
+func (s *Store) Backlog(ctx context.Context, since time.Time) (metrics.Backlog, error) {
+	b, err := postgres.One(ctx, s.pool, pgx.RowToStructByName[metrics.Backlog], backlog, since)
 	return b, explain(err)
 }

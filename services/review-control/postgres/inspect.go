@@ -112,8 +112,9 @@ func (s *Store) Tally(ctx context.Context, id reviewcontrol.ID, f reviewcontrol.
 	groups, err := collect(ctx, s.pool, func(row pgx.CollectableRow) (g group, err error) {
 		err = row.Scan(&g.choice, &g.flags, &g.suppressed, &g.variant, &g.count)
 		return g, err
-	}, `SELECT choice, flags | hints, `+suppressedSince+`, CASE WHEN variant > 0 AND (variant = $2 OR variant IN (`+sharedVariants+`)) THEN variant
-			WHEN inspected_hash <> '' THEN $3 ELSE 0 END, count(*)
+	}, `SELECT choice, flags | hints, `+suppressedSince+`,
+			CASE WHEN variant > 0 AND (variant = $2 OR variant IN (`+sharedVariants+`)) THEN variant WHEN inspected_hash <> '' THEN $3 ELSE 0 END,
+			count(*)
 		FROM review_control.targets WHERE draft_id = $1`+where+` GROUP BY 1, 2, 3, 4`, args...)
 	t := reviewcontrol.Tally{Flags: map[triage.Flag]int{}, Choices: map[reviewcontrol.Choice]int{}, Variants: map[int]int{}}
 	for _, g := range groups {

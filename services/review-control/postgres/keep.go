@@ -166,8 +166,8 @@ func keepMove(b *pgx.Batch, id reviewcontrol.ID, step reviewcontrol.Step) {
 const syncAfter = time.Second
 
 // follow adds the jobs that follow from a changed review: the one that makes mails leave once it is approved, the one that looks through
-// what is left of them once it goes on, and the one that tells authoring, unless that is on its way already. A new status and decisions are told at once, and mails are
-// counted for a moment.
+// what is left of them once it goes on, and the one that tells authoring, unless that is on its way already. A new status and decisions
+// are told at once, and mails are counted for a moment.
 // sync_waiting coalesces: while a SyncDraft is on its way, counts that change add no other job. The job reads the row when it runs
 // (TakeSync).
 func (s *Store) follow(ctx context.Context, tx pgx.Tx, t *reviewcontrol.Transaction) error {

@@ -52,7 +52,8 @@ func (s *Store) LastAction(ctx context.Context, id reviewcontrol.ID, by string) 
 	return a, err == nil, explain(err)
 }
 
-// BeginCancel keeps the audit row of a cancellation that authoring is about to be asked for. Unless it is anew it tells whether one is kept.
+// BeginCancel keeps the audit row of a cancellation that authoring is about to be asked for.
+// Unless it is anew it tells whether one is kept.
 func (s *Store) BeginCancel(ctx context.Context, id reviewcontrol.ID, entry audit.Entry, anew bool) (begun bool, err error) {
 	if !anew {
 		err = s.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM review_control.cancellations WHERE draft_id = $1)`, int64(id)).Scan(&begun)

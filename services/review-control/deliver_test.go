@@ -481,11 +481,10 @@ func TestPlacesAreGivenBack(t *testing.T) {
 				return moment.Sub(h.clock.Now()), due
 			}
 			for _, x := range []struct {
-				id    reviewcontrol.ID
-				index int
-				want  time.Duration
+				id          reviewcontrol.ID
+				index, want int
 			}{{first, 0, 0}, {second, 0, 1}, {second, 1, 2}, {second, 2, 3}, {third, 0, 4}, {third, 1, 5}} {
-				if got, due := turn(x.id, x.index); got != x.want*time.Minute || !due {
+				if got, due := turn(x.id, x.index); got != time.Duration(x.want)*time.Minute || !due {
 					t.Errorf("mail %d of draft %s in %s, %t", x.index, x.id, got, due)
 				}
 			}

@@ -1,6 +1,8 @@
 package calls
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 
 	"hub.internal/services/query/sqlguard/lexer"
@@ -36,18 +38,38 @@ func elseIsAValue(t lexer.Tokens, i int) string {
 	switch {
 	case t.Key(from) == "IF" && t.Key(from+1) == "(" && t[from+1].Mate == to-1:
 		list := t.Arguments(from + 1)
-		if len(list) == 3 && t.Name(list[1].From) != "" && t.Key(list[1].From) != "NULL" && isEmpty(t, list[2].From, list[2].To) {
+		if len(list) == 3 && isOther(t, what, list[0], list[1]) && isEmpty(t, list[2].From, list[2].To) {
 			return what + " takes the " + t[list[2].From].Text + " of all other rows for a value: write IF(condition, x, NULL)"
 		}
 	case t.Key(from) == "CASE" && t.Key(to-1) == "END" && t.Key(to-3) == "ELSE" && isEmpty(t, to-2, to-1):
+		condition := from
 		for j := from; j < to; j++ {
-			if t.Key(j) == "THEN" && (t.Name(j+1) == "" || t.Key(j+1) == "NULL") {
-				return ""
+			switch t.Key(j) {
+			case "WHEN":
+				condition = j + 1
+			case "THEN":
+				if !isOther(t, what, lexer.Argument{From: condition, To: j}, lexer.Argument{From: j + 1, To: j + 2}) {
+					return ""
+				}
 			}
 		}
 		return what + " takes the " + t[to-2].Text + " of ELSE for a value: leave ELSE out"
 	}
 	return ""
+}
+
+// isOther reports whether a value is a column's that its condition does not name: MIN(IF(x > 0, x, 0)) may well mean its 0.
+func isOther(t lexer.Tokens, what string, condition, value lexer.Argument) bool {
+	name := t.Name(value.From)
+	if name == "" || lexer.IsOneOf(t.Key(value.From), "NULL|TRUE|FALSE") {
+		return false
+	}
+	for j := condition.From; j < condition.To && what == "MIN"; j++ {
+		if t.Name(j) == name {
+			return false
+		}
+	}
+	return true
 }
 
 // isEmpty reports whether what stands in [from, to) is 0 or an empty text.
@@ -59,7 +81,7 @@ func isEmpty(t lexer.Tokens, from, to int) bool {
 // It is told of CASE status WHEN status = 'DONE' THEN 1 END, and not of CASE status WHEN 'DONE', nor of CASE TRUE WHEN x > 3, which asks
 // for the first condition that is met.
 func caseOfConditions(t lexer.Tokens, i int) string {
-	if t.Key(i) != "CASE" || t.Name(i+1) == "" || lexer.IsOneOf(t.Key(i+1), "WHEN|TRUE|NOT|CASE") {
+	if t.Key(i) != "CASE" || t.Name(i+1) == "" || lexer.IsOneOf(t.Key(i+1), "WHEN|TRUE|FALSE|NOT|CASE") {
 		return ""
 	}
 	when := false
@@ -102,16 +124,21 @@ func sortsTexts(t lexer.Tokens, i int) string {
 		}
 	}
 	var items []lexer.Argument
-	asked := false
+	var named map[string]lexer.Argument // made when the first name asks for it
 	for _, by := range t.Split(i+1, to) {
 		if lexer.IsOneOf(t.Key(by.To-1), "ASC|DESC") {
 			by.To--
 		}
 		if by.To-by.From == 1 {
-			if !asked {
-				items, asked = listOf(t, i-1), true
+			if named == nil {
+				items = listOf(t, i-1)
+				named = aliasesOf(t, items)
 			}
-			by = behindName(t, items, by)
+			if n := t.Integer(by); n >= 1 && n <= uint64(len(items)) {
+				by, _ = withoutAlias(t, items[n-1])
+			} else if item, has := named[t.Name(by.From)]; has {
+				by = item
+			}
 		}
 		if made, end := unsorted(t, by.From); end == by.To && end > 0 {
 			return "ORDER BY of " + made + " sorts texts, in which '9' is behind '10', and the day before the year: sort by the number or date " +
@@ -137,30 +164,31 @@ func listOf(t lexer.Tokens, i int) []lexer.Argument {
 	return nil
 }
 
-// behindName is the expression of the list that ORDER BY calls by its alias or its number; by itself for none.
-func behindName(t lexer.Tokens, items []lexer.Argument, by lexer.Argument) lexer.Argument {
-	if n := t.Integer(by); n >= 1 && n <= uint64(len(items)) {
-		by = items[n-1]
-		if last := by.To - 1; last > by.From && t.Name(last) != "" { // its alias
-			by.To = last
-		}
-		if t.Key(by.To-1) == "AS" {
-			by.To--
-		}
-		return by
-	}
+// aliasesOf are the expressions of a list by their aliases.
+func aliasesOf(t lexer.Tokens, items []lexer.Argument) map[string]lexer.Argument {
+	named := map[string]lexer.Argument{}
 	for _, item := range items {
-		last := item.To - 1
-		if last == item.From || t.Name(last) == "" || t.Name(last) != t.Name(by.From) || t.Key(last-1) == "." {
-			continue
+		if expression, alias := withoutAlias(t, item); alias != "" {
+			named[alias] = expression
 		}
-		if item.To = last; t.Key(last-1) == "AS" {
-			item.To--
-		}
-		return item
 	}
-	return by
+	return named
 }
+
+// withoutAlias parts what is selected into its expression and its alias, "" for none.
+func withoutAlias(t lexer.Tokens, item lexer.Argument) (expression lexer.Argument, alias string) {
+	last := item.To - 1
+	if last <= item.From || t.Name(last) == "" || t.Key(last-1) == "." || t.Key(last) == "END" {
+		return item, ""
+	}
+	if item.To = last; t.Key(last-1) == "AS" {
+		item.To--
+	}
+	return item, t.Name(last)
+}
+
+// partOfDate is a part of a format of DATE_FORMAT.
+var partOfDate = regexp.MustCompile(`%[a-zA-Z%]`)
 
 // unsorted is behind the call at i that makes a text whose order is not that of the number or date in it, and its name; 0 for none.
 func unsorted(t lexer.Tokens, i int) (name string, end int) {
@@ -178,10 +206,15 @@ func unsorted(t lexer.Tokens, i int) (name string, end int) {
 			return name, end
 		}
 	case name == "DATE_FORMAT" && len(list) == 2 && t[list[1].From].Quoted && list[1].To-list[1].From == 1:
-		format := t[list[1].From].Text
-		year := strings.IndexAny(strings.ReplaceAll(format, "%", ""), "YyxX")
-		part := strings.IndexAny(strings.ReplaceAll(format, "%", ""), "mcdebMvu")
-		if year >= 0 && part >= 0 && part < year || strings.Contains(format, "%M") || strings.Contains(format, "%b") {
+		// The letters of its parts, in their order: words between them sort nothing.
+		var parts strings.Builder
+		for _, found := range partOfDate.FindAllString(t[list[1].From].Text, -1) {
+			parts.WriteByte(found[1])
+		}
+		order := strings.ReplaceAll(parts.String(), "%", "")
+		year := strings.IndexAny(order, "YyxX")
+		part := strings.IndexAny(order, "mcdebMvu")
+		if year >= 0 && (part >= 0 && part < year || len(order) > year+1 && strings.IndexByte("Mb", order[year+1]) >= 0) {
 			return name, end
 		}
 	}
@@ -201,13 +234,34 @@ func unionOfTotals(t lexer.Tokens, i int) string {
 		case ")":
 			j = t[j].Mate
 		case "SELECT":
-			if !isTotal(t, j) {
+			if !isTotal(t, j) || isExtreme(t, j) && isExtreme(t, next) && j >= 3 && isExtremeOf(t, j-1) {
 				return ""
 			}
 			return "UNION leaves one of two rows that are equal, and totals may be: write UNION ALL, and a text beside each that says what it is"
 		}
 	}
 	return ""
+}
+
+// isExtreme reports whether the SELECT at i has MIN and MAX alone, which equal rows do not change.
+func isExtreme(t lexer.Tokens, i int) bool {
+	return !slices.ContainsFunc(t.Selected(i), func(item lexer.Argument) bool { return !lexer.IsOneOf(t.Key(item.From), "MIN|MAX") })
+}
+
+// isExtremeOf reports whether the query in the parenthesis at i is the table of a SELECT of MIN and MAX.
+func isExtremeOf(t lexer.Tokens, i int) bool {
+	if t.Key(i) != "(" || t.Key(i-1) != "FROM" {
+		return false
+	}
+	for j := i - 2; j >= 0 && t.Key(j) != "("; j-- {
+		switch t.Key(j) {
+		case ")":
+			j = t[j].Mate
+		case "SELECT":
+			return isExtreme(t, j)
+		}
+	}
+	return false
 }
 
 // isTotal reports whether the SELECT at i has aggregates alone, and no groups.

@@ -189,7 +189,6 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestCharacterSets is a source that is older than utf8mb4.
 // TestNoFalseAlarm: what servers take for an existing code is one, and a category is asked for where rows are filtered by it.
 func TestNoFalseAlarm(t *testing.T) {
 	x := serve(t, ruleRows, `INSERT INTO review VALUES (1, 1, 1, 5, 'x', '2026-01-01'), (2, 1, 1, 4, 'x', '2026-01-01')`)
@@ -236,6 +235,12 @@ func TestDecomposedKeywords(t *testing.T) {
 			t.Errorf("brands of %s as it is: %s, want %s", keyword, got, want)
 		}
 	}
+	// A source may have them in parts as well.
+	x.exec(`UPDATE brand SET president = '` + norm.NFD.String("김하늘") + `' WHERE brand_id = 101`)
+	if got := x.brands(`{"keyword": "` + norm.NFD.String("김하늘") + `"}`); got != "101" {
+		t.Errorf("brands of a name in parts: %s", got)
+	}
+	x.exec(`UPDATE brand SET president = '김하늘' WHERE brand_id = 101`)
 	if got := x.campaigns(`{"keyword": "` + norm.NFD.String("여름") + `"}`); got != "4" {
 		t.Errorf("campaigns: %s", got)
 	}
@@ -245,6 +250,7 @@ func TestDecomposedKeywords(t *testing.T) {
 	}
 }
 
+// TestCharacterSets is a source that is older than utf8mb4.
 func TestCharacterSets(t *testing.T) {
 	for _, set := range []string{"utf8mb3", "latin1"} {
 		x := serve(t, ruleRows, `DELETE FROM category_name`)

@@ -190,8 +190,7 @@ func brandIDs(f query.BrandFilter, since *time.Time) (string, []any) {
 		where.add("b.country_code = ?", f.CountryCode)
 	}
 	if f.Keyword != "" {
-		pattern := contains(f.Keyword)
-		where.add("(b.president"+like+" OR "+named+")", pattern, pattern)
+		where.contain(f.Keyword, "b.president"+like, named)
 	}
 	if f.VerifiedContact {
 		where.add("EXISTS (SELECT 1 FROM partner_admin a WHERE a.partner_id = b.partner_id AND " + active + ")")

@@ -106,7 +106,7 @@ func (s *Source) newestCampaigns(ctx context.Context, f query.CampaignFilter) (c
 func filters(f query.CampaignFilter) (where conditions) {
 	where.between("c.start_at", f.StartedAfter, f.StartedBefore)
 	if f.Keyword != "" {
-		where.add("c.name"+like, contains(f.Keyword))
+		where.contain(f.Keyword, "c.name"+like)
 	}
 	if f.MinApplyCount != nil {
 		where.add("c.apply_count >= ?", *f.MinApplyCount)

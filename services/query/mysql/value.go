@@ -79,6 +79,23 @@ func (c *conditions) add(text string, args ...any) {
 	c.args = append(c.args, args...)
 }
 
+// contain adds that one of some expressions, each with one pattern for LIKE, has a text: with its syllables whole, as most sources have
+// them, or as it is written.
+func (c *conditions) contain(text string, expressions ...string) {
+	spellings := []string{keyword.Composed(text)}
+	if spellings[0] != text {
+		spellings = append(spellings, text)
+	}
+	var alternatives []string
+	for _, spelling := range spellings {
+		for _, expression := range expressions {
+			alternatives = append(alternatives, expression)
+			c.args = append(c.args, contains(spelling))
+		}
+	}
+	c.text = append(c.text, "("+strings.Join(alternatives, " OR ")+")")
+}
+
 // and is the filters as text that follows another condition.
 func (c *conditions) and() string {
 	var b strings.Builder
@@ -118,7 +135,7 @@ func wallClock(t time.Time) string {
 // contains is a LIKE pattern for a literal substring, with ! as its escape character:
 // the backslash's meaning depends on sql_mode.
 func contains(text string) string {
-	return "%" + escapeLike.Replace(keyword.Composed(text)) + "%"
+	return "%" + escapeLike.Replace(text) + "%"
 }
 
 // escapeLike escapes what LIKE would take for a wildcard, and the escape character itself.

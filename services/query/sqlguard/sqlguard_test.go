@@ -296,11 +296,15 @@ func TestCharactersAreNamed(t *testing.T) {
 		"SELECT COUNT（*) FROM t":     "U+FF08 (（) at byte 12 is a letter of a name to servers: write ( in its place",
 		"SELECT ‘x’":                 "U+2018 (‘) at byte 7 is a letter of a name to servers: write ' in its place",
 		"SELECT a\u200b FROM t":      "U+200B at byte 8 is a letter of a name to servers: leave it out; within",
+		"SELECT\u31641 FROM t":       "U+3164 (\u3164) at byte 6 is a letter of a name to servers: write a blank in its place",
 		"SELECT a ≠ 3":               "U+2260 (≠) at byte 9 is a letter of a name to servers: write <> in its place",
 	} {
 		if _, err := guard.Parse(text); err == nil || !strings.Contains(err.Error(), "sql.character: the character "+want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
+	}
+	if _, err := guard.Parse("SELECT a AS 나이_10〜20대 FROM t"); err != nil {
+		t.Errorf("a range: %v", err)
 	}
 }
 

@@ -16,13 +16,13 @@ func misread(r rune) string {
 	switch {
 	case r < utf8.RuneSelf:
 		return ""
-	case unicode.IsSpace(r):
+	case unicode.IsSpace(r) || strings.ContainsRune("\u115f\u1160\u3164\uffa0", r): // fillers of Hangul look like blanks
 		return "write a blank in its place"
 	case unicode.Is(unicode.Cf, r):
 		return "leave it out"
 	case unicode.In(r, unicode.Pi, unicode.Pf) || strings.ContainsRune("‚„", r):
 		return "write ' in its place"
-	case unicode.Is(unicode.Pd, r):
+	case unicode.Is(unicode.Pd, r) && !strings.ContainsRune("〜〰゠", r): // which stand in ranges and names
 		return "write - in its place"
 	}
 	for one := range strings.FieldsSeq(marks) {

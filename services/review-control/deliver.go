@@ -32,9 +32,9 @@ type DeliveryStore interface {
 	// Finish makes approved targets wait for their delivery; doing it again changes nothing. While
 	// their review can be undone it does nothing, and tells how long to wait.
 	Finish(ctx context.Context, id ID, now time.Time) (wait time.Duration, err error)
-	// Turn gives a target's mail its place in the line of all mails, one each interval, as the process says that has run for the
-	// shortest time; it keeps those that are further away than near. It is false when there is nothing to send.
-	Turn(ctx context.Context, id ID, index int, now time.Time, interval, near, up time.Duration) (time.Time, bool, error)
+	// Turn gives a target's mail its place in the line of all mails, one each interval; it
+	// keeps those that are further away than near. It is false when there is nothing to send.
+	Turn(ctx context.Context, id ID, index int, now time.Time, interval, near time.Duration) (time.Time, bool, error)
 	// TakeSync returns a review whose changes authoring may not have heard of, with how many of its targets are rejected for
 	// which reason, and the last rejected, at most 50; changes that come later ask for another job. Synced keeps what
 	// authoring knows, Unsynced that it does not.
@@ -51,8 +51,7 @@ func (s *Service) DeliveryTakes() time.Duration { return s.Lease() + WaitInLine 
 
 // Turn is when a target's mail may be handed over; false when there is nothing to send.
 func (s *Service) Turn(ctx context.Context, id ID, index int) (at time.Time, due bool, err error) {
-	now := s.c.Now()
-	return s.c.Store.Turn(ctx, id, index, now, time.Minute/time.Duration(s.c.PerMinute), WaitInLine, now.Sub(s.started))
+	return s.c.Store.Turn(ctx, id, index, s.c.Now(), time.Minute/time.Duration(s.c.PerMinute), WaitInLine)
 }
 
 // Abandon records that a hand-over broke off without an outcome: whoever was in it has died.

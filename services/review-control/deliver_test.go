@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -407,124 +406,6 @@ func TestPaceBesideAClockAhead(t *testing.T) {
 	}
 	if at, due, err := h.service.Turn(t.Context(), id, mails); err != nil || !due || time.Until(at) > time.Minute+(mails+1)*pace {
 		t.Errorf("the mail of another in %s: %t, %v", time.Until(at), due, err)
-	}
-}
-
-// TestPaceOfAnotherSetting: the process that was started last says the pace to all, also for the mails whose places are kept, and two
-// settings beside each other do not change it to and fro.
-func TestPaceOfAnotherSetting(t *testing.T) {
-	t.Parallel()
-	perMinute := func(n int) func(*reviewcontrol.Config) { return func(c *reviewcontrol.Config) { c.PerMinute = n } }
-	h := newHouse(t, perMinute(2))
-	old := h.service
-	id := h.approved(8)
-	turns := func(what string, s *reviewcontrol.Service, want ...time.Duration) {
-		t.Helper()
-		var got []time.Duration
-		for i := range want {
-			at, due, err := s.Turn(t.Context(), id, i)
-			if err != nil || !due {
-				t.Fatalf("%s: %v, %v", what, due, err)
-			}
-			got = append(got, at.Sub(h.clock.Now()))
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: %s, want %s", what, got, want)
-		}
-	}
-	started := func(n int) *reviewcontrol.Service { // long after those before
-		h.exec(`UPDATE review_control.pace SET since = since - interval '1 hour'`)
-		return h.another(perMinute(n))
-	}
-	turns("two a minute", old, 0, 30*time.Second, time.Minute)
-	h.clock.Advance(time.Second)
-	fast := started(20)
-	turns("twenty a minute", fast, 0, 3*time.Second, 6*time.Second, 9*time.Second, 12*time.Second)
-	turns("the replica before, beside that", old, 15*time.Second, 18*time.Second, 21*time.Second, 24*time.Second, 12*time.Second)
-	turns("kept places", fast, 15*time.Second, 18*time.Second, 21*time.Second, 24*time.Second, 12*time.Second)
-	if n := one[int](h, `SELECT line FROM review_control.pace`); n != 1 {
-		t.Errorf("the line began anew %d times", n)
-	}
-	same := started(20)
-	turns("the same setting again", same, 15*time.Second, 18*time.Second, 21*time.Second)
-	slow := started(2)
-	turns("two a minute again", slow, 0, 30*time.Second, time.Minute)
-	turns("of those that were started before", fast, 90*time.Second, 30*time.Second, time.Minute)
-	turns("by each of them", same, 90*time.Second, 30*time.Second, time.Minute)
-	if n := one[int](h, `SELECT line FROM review_control.pace`); n != 2 {
-		t.Errorf("the line began anew %d times", n)
-	}
-}
-
-// TestPlacesAreGivenBack: a draft that is cancelled, or in review again, before its first mail leaves no hole in the line.
-func TestPlacesAreGivenBack(t *testing.T) {
-	t.Parallel()
-	for name, takeBack := range map[string]func(h *house, id reviewcontrol.ID) error{
-		"cancelled": func(h *house, id reviewcontrol.ID) error {
-			return h.service.Cancel(signedIn(h.t.Context(), ada), ada, id, "")
-		},
-		"undone": func(h *house, id reviewcontrol.ID) error {
-			_, _, err := h.service.Undo(signedIn(h.t.Context(), ada), ada, id, h.review(id).Actions)
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHouse(t, func(c *reviewcontrol.Config) { c.PerMinute = 1 })
-			first, second, third := h.approved(1), h.approved(3), h.approved(2)
-			turn := func(id reviewcontrol.ID, index int) (at time.Duration, due bool) {
-				t.Helper()
-				moment, due, err := h.service.Turn(t.Context(), id, index)
-				if err != nil {
-					t.Fatal(err)
-				}
-				return moment.Sub(h.clock.Now()), due
-			}
-			for _, x := range []struct {
-				id          reviewcontrol.ID
-				index, want int
-			}{{first, 0, 0}, {second, 0, 1}, {second, 1, 2}, {second, 2, 3}, {third, 0, 4}, {third, 1, 5}} {
-				if got, due := turn(x.id, x.index); got != time.Duration(x.want)*time.Minute || !due {
-					t.Errorf("mail %d of draft %s in %s, %t", x.index, x.id, got, due)
-				}
-			}
-			h.deliver(first, 0)
-			h.clock.Advance(time.Minute)
-			if err := takeBack(h, second); err != nil {
-				t.Fatal(err)
-			}
-			if _, due := turn(second, 1); due {
-				t.Error("a mail of it is due")
-			}
-			for i := range 2 {
-				if got, due := turn(third, i); got != time.Duration(i)*time.Minute || !due {
-					t.Errorf("mail %d of the third in %s, %t", i, got, due)
-				}
-			}
-		})
-	}
-}
-
-// TestJobsOfKeptPlacesWake: mails whose turns are far away leave by a higher pace at once, but for one that the mail server has put off.
-func TestJobsOfKeptPlacesWake(t *testing.T) {
-	t.Parallel()
-	h := newHouse(t, func(c *reviewcontrol.Config) { c.Now, c.PerMinute = nil, 1 })
-	id := h.approved(5)
-	for i := range 5 { // whichever comes first
-		h.sender.to(h.target(id, i).ToEmail, answer{refuse: sendError(mailer.Later)})
-	}
-	h.run(h.service, "all wait", func() bool {
-		return one[int](h, `SELECT count(*) FROM review_control.targets WHERE slot_at IS NOT NULL`) == 4 &&
-			one[int](h, `SELECT count(*) FROM review_control.river_job WHERE kind = 'deliver' AND state = 'scheduled'`) == 5
-	})
-	h.exec(`UPDATE review_control.river_job SET scheduled_at = now() + interval '1 hour' WHERE kind = 'deliver'`)
-	h.exec(`UPDATE review_control.pace SET since = since - interval '1 hour'`)
-	at, due, err := h.another(func(c *reviewcontrol.Config) { c.Now, c.PerMinute = nil, 6000 }).Turn(t.Context(), id, 4)
-	if wait := time.Until(at); err != nil || !due || wait > time.Second {
-		t.Errorf("in %s, %t, %v", wait, due, err)
-	}
-	if n := one[int](h, `SELECT count(*) FROM review_control.river_job WHERE kind = 'deliver' AND scheduled_at <= now()`); n != 4 {
-		t.Errorf("%d jobs are awake", n)
 	}
 }
 

@@ -132,7 +132,6 @@ type Config struct {
 type Service struct {
 	c       Config
 	metrics metrics.Metrics
-	started time.Time
 }
 
 // New returns a service. It touches no database.
@@ -147,7 +146,7 @@ func New(c Config) *Service {
 	}
 	c.Logger = cmp.Or(c.Logger, slog.New(slog.DiscardHandler))
 	return &Service{c, metrics.New(
-		[]DeliveryState{Queued, Delivered, Failed, Changed, Suppressed, Unknown}, []Choice{Approve, Reject, Pending}), c.Now()}
+		[]DeliveryState{Queued, Delivered, Failed, Changed, Suppressed, Unknown}, []Choice{Approve, Reject, Pending})}
 }
 
 // Config is what the service is made of, with its defaults.

@@ -90,11 +90,6 @@ func (s *Store) keep(ctx context.Context, tx pgx.Tx, t *reviewcontrol.Transactio
 			return err
 		}
 	}
-	if slices.ContainsFunc(t.Steps, isTakenBack) {
-		if err := giveBack(ctx, tx, id); err != nil {
-			return err
-		}
-	}
 	if t.Entry != nil {
 		if err := audit.Append(ctx, tx, *t.Entry); err != nil {
 			return err
@@ -142,11 +137,6 @@ func keepDelivery(b *pgx.Batch, id reviewcontrol.ID, t *reviewcontrol.Target) {
 		int64(id), t.Index, string(d.State), d.Attempts, d.Delays, d.Since, d.At, d.Problem, d.MessageID)
 }
 
-// isTakenBack tells that a step takes an approval back before a mail was handed over.
-func isTakenBack(step reviewcontrol.Step) bool {
-	return step.From == reviewcontrol.Approved && (step.To == reviewcontrol.Cancelled || step.To == reviewcontrol.InReview)
-}
-
 // keepMove clears the deliveries of a review that was approved and no longer is: none of them was begun since.
 func keepMove(b *pgx.Batch, id reviewcontrol.ID, step reviewcontrol.Step) {
 	if step.From != reviewcontrol.Approved {
@@ -154,10 +144,10 @@ func keepMove(b *pgx.Batch, id reviewcontrol.ID, step reviewcontrol.Step) {
 	}
 	switch step.To {
 	case reviewcontrol.Cancelled:
-		b.Queue(`UPDATE review_control.targets SET progress = '' WHERE draft_id = $1 AND progress = 'queued'`, int64(id))
+		b.Queue(`UPDATE review_control.targets SET progress = '', slot_at = NULL WHERE draft_id = $1 AND progress = 'queued'`, int64(id))
 	case reviewcontrol.InReview:
 		b.Queue(`UPDATE review_control.targets
-			SET progress = '', delays = 0, since = NULL, progress_at = NULL, problem = ''
+			SET progress = '', delays = 0, since = NULL, progress_at = NULL, problem = '', slot_at = NULL
 			WHERE draft_id = $1 AND progress <> ''`, int64(id))
 	}
 }

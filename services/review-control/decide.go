@@ -28,9 +28,9 @@ type DecisionStore interface {
 	// Queueing tells that a draft is about to be queued for review.
 	Queueing(ctx context.Context, id ID) (bool, error)
 	// BeginCancel keeps the audit row of a cancellation that authoring is about to be asked for. Unless it is anew it tells whether one is
-	// kept. EndCancel puts that into the log; false when there is none, because another call has.
+	// kept. EndCancel puts own into the log, or that one for a nil; false when none is kept, because another call has.
 	BeginCancel(ctx context.Context, id ID, entry audit.Entry, anew bool) (begun bool, err error)
-	EndCancel(ctx context.Context, id ID) (ended bool, err error)
+	EndCancel(ctx context.Context, id ID, own *audit.Entry) (ended bool, err error)
 }
 
 // Decide records a reviewer's decision on a target whose mail was shown to them.
@@ -207,7 +207,8 @@ func (s *Service) cancelDrafted(ctx context.Context, id ID, detail map[string]an
 	}
 	detail["from"] = Drafted
 	_, tooLate := Next(d.Status, Cancel, Counts{}, false)
-	begun, err := s.c.Store.BeginCancel(ctx, id, s.entry(ctx, "review.cancel", 1, detail), tooLate == nil)
+	entry := s.entry(ctx, "review.cancel", 1, detail)
+	begun, err := s.c.Store.BeginCancel(ctx, id, entry, tooLate == nil)
 	if err != nil || !begun {
 		return cmp.Or(err, tooLate)
 	}
@@ -218,7 +219,11 @@ func (s *Service) cancelDrafted(ctx context.Context, id ID, detail map[string]an
 		}
 		return err
 	}
-	if ended, err := s.c.Store.EndCancel(ctx, id); err != nil || ended {
+	own := &entry // of several who cancel at once, whose call goes through
+	if tooLate != nil {
+		own = nil
+	}
+	if ended, err := s.c.Store.EndCancel(ctx, id, own); err != nil || ended {
 		return err
 	}
 	return refused(Cancelled, Cancel)

@@ -13,7 +13,7 @@ import (
 )
 
 // counted is which drafts d count as earlier: those that were queued before the one that asks, as far as it was queued itself, and those
-// that were decided on before that was.
+// that have moved on before that did.
 const counted = `($5::timestamptz IS NULL OR (d.queued_at, d.id) < ($5, $4::bigint)
 				OR d.status <> 'in_review' AND coalesce(d.moved_at, d.queued_at) < own.decided_at)`
 
@@ -23,7 +23,7 @@ const counted = `($5::timestamptz IS NULL OR (d.queued_at, d.id) < ($5, $4::bigi
 // again and again makes nobody wait. The planner is not to know how many targets there are, nor which drafts: it would read all targets
 // that ever were.
 const earlierMails = `WITH own AS MATERIALIZED (
-		SELECT coalesce(max(moved_at), 'infinity') AS decided_at FROM authoring.drafts WHERE id = $4 AND status NOT IN ('draft', 'in_review')
+		SELECT CASE count(*) WHEN 0 THEN 'infinity'::timestamptz ELSE coalesce(max(moved_at), '-infinity') END AS decided_at FROM authoring.drafts WHERE id = $4 AND status NOT IN ('draft', 'in_review')
 	), recent AS MATERIALIZED (
 		SELECT coalesce(array_agg(id), '{}') AS ids, min(id) AS first FROM (
 			SELECT id, status, queued_at, moved_at FROM authoring.drafts WHERE status IN ('in_review', 'approved')

@@ -75,3 +75,11 @@ func Shorten(s string, most int) string {
 
 // Shown is s as a message quotes it: printable, and at most most characters, the ellipsis of a longer one among them.
 func Shown(s string, most int) string { return Shorten(Printable(s), most) }
+
+// OrEmpty is a text that may be absent, as a column of the store or a member of JSON: empty for nil.
+func OrEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}

@@ -127,3 +127,9 @@ func TestBounds(t *testing.T) {
 		}
 	})
 }
+
+func TestOrEmpty(t *testing.T) {
+	if none, some := text.OrEmpty(nil), text.OrEmpty(new("한글")); none != "" || some != "한글" {
+		t.Errorf("%q %q", none, some)
+	}
+}

@@ -5,6 +5,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/hop"
+	"hub.internal/pkg/text"
 )
 
 // Operations declares what admin does for its neighbours. The JSON of these only grows.
@@ -45,10 +46,10 @@ func (s *Service) navigation(ctx context.Context, _ NavigationRequest) (Navigati
 	groups, err := s.c.Store.Menus(ctx)
 	out := NavigationResponse{Groups: []NavigationGroup{}}
 	for _, g := range groups {
-		tab := NavigationGroup{Slug: g.Slug, Name: g.Name, Icon: orEmpty(g.Icon)}
+		tab := NavigationGroup{Slug: g.Slug, Name: g.Name, Icon: text.OrEmpty(g.Icon)}
 		for _, i := range g.Items {
 			if !i.Hidden {
-				tab.Items = append(tab.Items, NavigationItem{Name: i.Name, Icon: orEmpty(i.Icon), Href: i.Address(g.Slug)})
+				tab.Items = append(tab.Items, NavigationItem{Name: i.Name, Icon: text.OrEmpty(i.Icon), Href: i.Address(g.Slug)})
 			}
 		}
 		if !g.Hidden && len(tab.Items) > 0 {
@@ -56,12 +57,4 @@ func (s *Service) navigation(ctx context.Context, _ NavigationRequest) (Navigati
 		}
 	}
 	return out, err
-}
-
-// orEmpty is what may be absent, or "".
-func orEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -220,7 +220,7 @@ func (s *Service) CreateMenuGroup(ctx context.Context, in createMenuGroupIn) (to
 	}
 	for _, built := range s.c.Fixed { // a tab that looks like Hub's own is for people to make
 		own := skeleton(built.Name)
-		if skeleton(g.Name) == own || skeleton(orEmpty(g.Icon)) == own || skeleton(orEmpty(g.Icon)+g.Name) == own {
+		if skeleton(g.Name) == own || skeleton(text.OrEmpty(g.Icon)) == own || skeleton(text.OrEmpty(g.Icon)+g.Name) == own {
 			return tool.Result{}, fault.New(fault.Conflict, "The name %q is that of a built-in group. Choose another name.", built.Name).
 				With(map[string]string{"name": built.Name})
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
 	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin"
@@ -64,9 +65,9 @@ func (c *Console) menus(w http.ResponseWriter, r *http.Request) error {
 		return m
 	}
 	for n, g := range groups {
-		row := menuRow{Group: g.Slug, Name: g.Name, Icon: text(g.Icon), Hidden: g.Hidden, Detail: g.Slug}
+		row := menuRow{Group: g.Slug, Name: g.Name, Icon: text.OrEmpty(g.Icon), Hidden: g.Hidden, Detail: g.Slug}
 		for k, i := range g.Items {
-			row.Items = append(row.Items, place(menuRow{Group: g.Slug, Item: i.Slug, Name: i.Name, Icon: text(i.Icon), Hidden: i.Hidden,
+			row.Items = append(row.Items, place(menuRow{Group: g.Slug, Item: i.Slug, Name: i.Name, Icon: text.OrEmpty(i.Icon), Hidden: i.Hidden,
 				Detail: i.Address(g.Slug)}, k, len(g.Items)))
 		}
 		p.Groups = append(p.Groups, place(row, n, len(groups)))
@@ -190,13 +191,13 @@ func (c *Console) editing(r *http.Request, group, item string) (editPage, string
 			continue
 		}
 		if item == "" {
-			fill(g.Name, text(g.Icon), g.Hidden, 50)
+			fill(g.Name, text.OrEmpty(g.Icon), g.Hidden, 50)
 			p.Empty, p.Keeps = len(g.Items) == 0, i18n.N("It has items, so it cannot be deleted. Hide it instead.")
 			return p, g.Name, nil
 		}
 		for _, i := range g.Items {
 			if i.Slug == item {
-				fill(i.Name, text(i.Icon), i.Hidden, 100)
+				fill(i.Name, text.OrEmpty(i.Icon), i.Hidden, 100)
 				p.Empty = !i.HasPage
 				p.Keeps = i18n.N("It has a page, and versions of pages are kept, so it cannot be deleted. Hide it instead.")
 				return p, i.Name, nil

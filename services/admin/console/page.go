@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 	"hub.internal/pkg/web"
 	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin"
@@ -67,10 +68,10 @@ func (c *Console) index(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		for _, g := range groups {
-			row := menuRow{Group: g.Slug, Name: g.Name, Icon: text(g.Icon)}
+			row := menuRow{Group: g.Slug, Name: g.Name, Icon: text.OrEmpty(g.Icon)}
 			for _, i := range g.Items {
 				if !i.Hidden {
-					row.Items = append(row.Items, menuRow{Name: i.Name, Icon: text(i.Icon), Detail: i.Address(g.Slug)})
+					row.Items = append(row.Items, menuRow{Name: i.Name, Icon: text.OrEmpty(i.Icon), Detail: i.Address(g.Slug)})
 				}
 			}
 			if !g.Hidden && len(row.Items) > 0 {
@@ -102,7 +103,8 @@ func (c *Console) page(w http.ResponseWriter, r *http.Request) error {
 	sorted(view.Sections, r.URL.Query().Get("sort"))
 	u, _ := web.UserOf(r.Context())
 	view.Versions = u.Is(administrator)
-	return c.site.Render(w, r, "page", web.Page{Title: p.Page.Title, Lead: text(p.Page.Description), Wide: wide(p.Page.Sections), Data: view})
+	return c.site.Render(w, r, "page", web.Page{Title: p.Page.Title, Lead: text.OrEmpty(p.Page.Description),
+		Wide: wide(p.Page.Sections), Data: view})
 }
 
 // viewOf is a version as it is shown at an address.
@@ -116,7 +118,7 @@ func viewOf(ctx context.Context, p admin.Place, at string) pageView {
 
 // sectionOf lays out a section; path is the page's, number the section's place in it, from 1.
 func sectionOf(ctx context.Context, path string, number int, s admin.Section) sectionView {
-	v := sectionView{Number: number, Type: s.Type, Title: text(s.Title), Caption: text(s.Caption), Path: path}
+	v := sectionView{Number: number, Type: s.Type, Title: text.OrEmpty(s.Title), Caption: text.OrEmpty(s.Caption), Path: path}
 	switch s.Type {
 	case admin.Text:
 		// Headings in the text continue those of the page, so that screen readers find one outline.
@@ -124,7 +126,7 @@ func sectionOf(ctx context.Context, path string, number int, s admin.Section) se
 		if v.Title != "" {
 			level = 3
 		}
-		v.Text = prose(text(s.Body), level)
+		v.Text = prose(text.OrEmpty(s.Body), level)
 	case admin.Stats:
 		for _, c := range s.Cards {
 			v.Cards = append(v.Cards, cardOf(c))
@@ -143,7 +145,7 @@ func sectionOf(ctx context.Context, path string, number int, s admin.Section) se
 
 // cardOf lays out a card.
 func cardOf(c admin.Card) cardView {
-	v := cardView{Label: c.Label, Value: figure(c.Value), Unit: text(c.Unit), Delta: figure(c.Delta), Hint: text(c.Hint)}
+	v := cardView{Label: c.Label, Value: figure(c.Value), Unit: text.OrEmpty(c.Unit), Delta: figure(c.Delta), Hint: text.OrEmpty(c.Hint)}
 	v.Number = strings.Trim(v.Value, "-0123456789.,") == "" && len(v.Value) < 16
 	sign := strings.TrimLeft(v.Delta, " ")
 	switch {
@@ -217,12 +219,4 @@ func (c *Console) csv(w http.ResponseWriter, r *http.Request) error {
 		_, _ = w.Write(b) // a browser that has gone away
 	}
 	return nil
-}
-
-// text is what may be absent, or "".
-func text(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

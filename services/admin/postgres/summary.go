@@ -13,6 +13,7 @@ import (
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/postgres"
+	"hub.internal/pkg/text"
 	"hub.internal/services/admin/auditlog"
 )
 
@@ -130,7 +131,7 @@ func (r *Reader) Summary(ctx context.Context, g auditlog.Range) (auditlog.Summar
 		}
 		// A row of the second grouping set: of a tool, without a point.
 		if m.At == nil {
-			if name := orEmpty(m.Tool); name != "calls.refused" {
+			if name := text.OrEmpty(m.Tool); name != "calls.refused" {
 				histogramOf(tools, name).add(outcome, m.Bucket, m.Calls)
 			}
 			continue
@@ -258,12 +259,4 @@ func (h *histogram) quantile(share float64) float64 {
 		return bucketBounds[i] + (bucketBounds[i+1]-bucketBounds[i])*left/float64(n)
 	}
 	return bucketBounds[len(bucketBounds)-1]
-}
-
-// orEmpty is a text of the store, empty for NULL.
-func orEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -81,7 +81,7 @@ func linesOf(ctx context.Context, p admin.Page) string {
 			}
 		case admin.Stats:
 			for _, c := range s.Cards {
-				put(c.Label+":", value(c.Value), optional(c.Unit), value(c.Delta), optional(c.Hint))
+				put(c.Label+":", value(c.Value), text.OrEmpty(c.Unit), value(c.Delta), text.OrEmpty(c.Hint))
 			}
 		case admin.Table:
 			labels := make([]string, len(s.Columns))
@@ -100,11 +100,11 @@ func linesOf(ctx context.Context, p admin.Page) string {
 			}
 		case admin.Bar, admin.Line:
 			for n, label := range s.Labels {
-				put(label+":", point(s.Series, n), optional(s.Unit))
+				put(label+":", point(s.Series, n), text.OrEmpty(s.Unit))
 			}
 		case admin.Progress:
 			for _, g := range s.Items {
-				put(g.Label+":", value(g.Value), "/", value(g.Max), optional(s.Unit))
+				put(g.Label+":", value(g.Value), "/", value(g.Max), text.OrEmpty(s.Unit))
 			}
 		}
 		if s.Caption != nil {
@@ -145,14 +145,6 @@ func value(raw json.RawMessage) string {
 		return s
 	}
 	return string(raw)
-}
-
-// optional is a text, empty for none.
-func optional(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // ends are the elements that end a line.

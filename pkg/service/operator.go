@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -203,10 +202,6 @@ func (o *Operator) as(ctx context.Context) (context.Context, error) {
 		}
 		o.Actor = u.Username
 	}
-	id, err := ulid.New(ulid.Now(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	who := caller.Caller{Kind: caller.User, Service: o.program + "-cli", ExternalUserID: o.Actor, RequestID: "req_" + id.String()}
+	who := caller.Caller{Kind: caller.User, Service: o.program + "-cli", ExternalUserID: o.Actor, RequestID: "req_" + ulid.Make().String()}
 	return caller.With(ctx, who), nil
 }

@@ -40,11 +40,7 @@ func (p *People) newInvitation() (Invitation, *StoredInvitation) {
 
 // Invite makes a user without a password, and an invitation, which is revealed this once. E_CONFLICT for an address that is taken.
 func (p *People) Invite(ctx context.Context, in NewUser) (User, Invitation, error) {
-	id, err := newID("usr_", p.now())
-	if err != nil {
-		return User{}, Invitation{}, err
-	}
-	u, err := newUser(id, in, actor(ctx), p.now())
+	u, err := newUser(newID("usr_", p.now()), in, actor(ctx), p.now())
 	if err != nil {
 		return User{}, Invitation{}, err
 	}

@@ -181,11 +181,7 @@ func (p *People) Sessions(ctx context.Context, userID string) ([]Session, error)
 
 // Add makes a user; without a password they sign in through OIDC alone, until they get one.
 func (p *People) Add(ctx context.Context, in NewUser, password string) (User, error) {
-	id, err := newID("usr_", p.now())
-	if err != nil {
-		return User{}, err
-	}
-	u, err := newUser(id, in, actor(ctx), p.now())
+	u, err := newUser(newID("usr_", p.now()), in, actor(ctx), p.now())
 	if err != nil {
 		return User{}, err
 	}
@@ -372,7 +368,6 @@ func (p *People) entry(ctx context.Context, operation string, detail map[string]
 }
 
 // newID draws an id: a prefix and a ULID, which sorts by time.
-func newID(prefix string, now time.Time) (string, error) {
-	id, err := ulid.New(ulid.Timestamp(now), rand.Reader)
-	return prefix + id.String(), err
+func newID(prefix string, now time.Time) string {
+	return prefix + ulid.MustNew(ulid.Timestamp(now), rand.Reader).String()
 }

@@ -236,7 +236,7 @@ func (s *Service) notify(ctx context.Context, id string) {
 }
 
 // NewKeyID draws the id of a key that is yet to be issued.
-func (s *Service) NewKeyID() (string, error) { return newID("ak_", s.c.Now()) }
+func (s *Service) NewKeyID() string { return newID("ak_", s.c.Now()) }
 
 // newHashedKey draws a key, and its id where there is none yet, and hashes it.
 func (s *Service) newHashedKey(id string, fill func(id string, secret Secret, pepperID string) (Key, error)) (HashedKey, Secret, error) {
@@ -244,10 +244,7 @@ func (s *Service) newHashedKey(id string, fill func(id string, secret Secret, pe
 		return HashedKey{}, Secret{}, fault.New(fault.Validation, "a key cannot be made without a pepper")
 	}
 	if id == "" {
-		var err error
-		if id, err = s.NewKeyID(); err != nil {
-			return HashedKey{}, Secret{}, err
-		}
+		id = s.NewKeyID()
 	}
 	secret := NewSecret()
 	k, err := fill(id, secret, s.c.Peppers.all[0].id)

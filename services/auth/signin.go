@@ -215,10 +215,7 @@ func actorOIDC(ctx context.Context) caller.Caller {
 // open makes a session and a known browser; their secrets never existed before, so nobody can have planted them.
 func (p *People) open(ctx context.Context, u User, b Browser, m Method) (SignedIn, error) {
 	now := p.now()
-	id, err := newID("ses_", now)
-	if err != nil {
-		return SignedIn{}, err
-	}
+	id := newID("ses_", now)
 	in := SignedIn{Secret: newSessionSecret(), Known: newSessionSecret(), Language: u.Language, Session: Session{ID: id, UserID: u.ID,
 		Method: m, Address: text.HeadBytes(text.Storable(b.Address), maxAgent), Agent: text.HeadBytes(text.Printable(b.Agent), maxAgent),
 		CreatedAt: now, LastSeen: now, ExpiresAt: now.Add(sessionLife)}}

@@ -34,10 +34,7 @@ func (s *Service) draft(ctx context.Context, kind Kind, code string) (d draft, e
 		return d, fault.New(fault.Conflict,
 			"Hub has no keyset to keep secrets with: set HUB_SECRETS_KEYSET (`auth keyset new` makes one).")
 	}
-	id, err := ulid.New(ulid.Timestamp(s.c.Now()), rand.Reader)
-	if err != nil {
-		return d, err
-	}
+	id := ulid.MustNew(ulid.Timestamp(s.c.Now()), rand.Reader)
 	d.Token = kind.draw()
 	d.Secret = Secret{ID: kind.prefix() + id.String(), Code: code, CreatedBy: actor(ctx), CreatedAt: s.now()}
 	sealed, err := s.c.Sealer.Seal(d.Token.text, kind.SealName(d.Secret))

@@ -134,11 +134,7 @@ func (f *keyForm) issue() auth.Issue {
 // newKey shows the form of a new key. The id that it holds makes issuing idempotent: a form that is sent twice issues one
 // key.
 func (c *Console) newKey(w http.ResponseWriter, r *http.Request) error {
-	id, err := c.Service.NewKeyID()
-	if err != nil {
-		return err
-	}
-	return c.renderKeyForm(w, r, 0, newKeyForm(r.Context(), url.Values{"id": {id}, "scopes": {"explore", "query"}}))
+	return c.renderKeyForm(w, r, 0, newKeyForm(r.Context(), url.Values{"id": {c.Service.NewKeyID()}, "scopes": {"explore", "query"}}))
 }
 
 // renderKeyForm shows the form with what is wrong with it.

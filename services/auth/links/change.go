@@ -128,10 +128,7 @@ func (s *Service) Add(ctx context.Context, service, externalUser, email string, 
 	if err != nil {
 		return Link{}, err
 	}
-	id, err := s.newID()
-	if err != nil {
-		return Link{}, err
-	}
+	id := s.newID()
 	var link Link
 	unchanged := errors.New("the link is there already")
 	err = s.c.Store.ChangeLink(ctx, Attempt{Service: service, ExternalUser: externalUser}, func(st State) (Change, error) {

@@ -177,10 +177,7 @@ func (s *Service) Allow(ctx context.Context, a Answer) (to string, err error) {
 	if !ok || !shown.matches(a.Session, t) {
 		return "", refuse(Stale, app)
 	}
-	id, err := s.newID()
-	if err != nil {
-		return "", err
-	}
+	id := s.newID()
 	code := newCode()
 	err = s.c.Store.ChangeLink(ctx, Attempt{t.Service, t.User, t.Nonce, t.ends()}, func(st State) (Change, error) {
 		c, err := s.allow(ctx, st, Link{ID: id, Service: t.Service, ExternalUser: t.User, HubUser: a.User, Scopes: st.App.allowed(shown.Scopes)},
@@ -310,9 +307,8 @@ func (s *Service) Sweep(ctx context.Context) error {
 func (s *Service) now() time.Time { return s.c.Now().UTC().Truncate(time.Millisecond) }
 
 // newID draws the id of a link.
-func (s *Service) newID() (string, error) {
-	id, err := ulid.New(ulid.Timestamp(s.c.Now()), rand.Reader)
-	return "lnk_" + id.String(), err
+func (s *Service) newID() string {
+	return "lnk_" + ulid.MustNew(ulid.Timestamp(s.c.Now()), rand.Reader).String()
 }
 
 // entry is the audit entry of what happens to a link; one of several links names them in its detail.

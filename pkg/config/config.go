@@ -17,25 +17,7 @@ import (
 )
 
 // Secret is a setting that never shows in a log line or an error.
-type Secret string
-
-// String masks the secret.
-func (s Secret) String() string {
-	if s == "" {
-		return ""
-	}
-	return "***"
-}
-
-// LogValue masks the secret for slog.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
-// MarshalText masks the secret where it is encoded as a part of something, such as a
-// list: slog asks only a value itself for its LogValue.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// Reveal returns the secret itself.
-func (s Secret) Reveal() string { return string(s) }
+type Secret = text.Secret
 
 // Load fills a struct of `env:"NAME"` fields (`envDefault` gives a default, `required`
 // makes it one) from environ, which has the form of os.Environ. NAME_FILE names a file that holds NAME, for

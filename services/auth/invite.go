@@ -7,6 +7,7 @@ import (
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 )
 
 // InvitationLife is how long an invitation holds.
@@ -77,7 +78,7 @@ func (p *People) invitationEntry(ctx context.Context, operation string, u User, 
 
 // Invited returns the user whom an invitation is for; E_NOT_FOUND for one that does not hold, or never did.
 func (p *People) Invited(ctx context.Context, secret string) (User, error) {
-	u, found, err := p.c.Store.Invited(ctx, SessionSecret{secret}.hash(), p.now())
+	u, found, err := p.c.Store.Invited(ctx, SessionSecret{text.Secret(secret)}.hash(), p.now())
 	if err == nil && !found {
 		err = NoInvitation()
 	}
@@ -102,7 +103,7 @@ func (p *People) Accept(ctx context.Context, secret, password string, b Browser)
 	if err != nil {
 		return SignedIn{}, err
 	}
-	err = p.c.Store.Accept(ctx, SessionSecret{secret}.hash(), p.now(), func(now User) (UserChange, error) {
+	err = p.c.Store.Accept(ctx, SessionSecret{text.Secret(secret)}.hash(), p.now(), func(now User) (UserChange, error) {
 		now.PasswordHash = hash
 		u = now
 		return UserChange{User: now, Audit: p.acceptance(ctx, now, b), EndSessions: true}, nil

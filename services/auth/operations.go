@@ -7,6 +7,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/hop"
+	"hub.internal/pkg/text"
 )
 
 // VerifyPath is where the gateway asks about a key.
@@ -101,7 +102,7 @@ func (p *People) resolve(ctx context.Context, in ResolveRequest) (ResolveRespons
 
 // known tells whether a browser is known to be of a user: the gateway lets those wait less.
 func (p *People) known(ctx context.Context, in KnownRequest) (KnownResponse, error) {
-	_, known, err := p.c.Store.KnownBrowser(ctx, SessionSecret{in.ID}.hash(), p.now())
+	_, known, err := p.c.Store.KnownBrowser(ctx, SessionSecret{text.Secret(in.ID)}.hash(), p.now())
 	return KnownResponse{known}, err
 }
 

@@ -122,7 +122,7 @@ type Resolved struct {
 // for one that has ended by itself, E_AUTH_REVOKED for one that was ended or whose user may
 // not sign in any more. Asking is using: it defers the idle end.
 func (p *People) Resolve(ctx context.Context, secret string) (Resolved, error) {
-	s, u, found, err := p.c.Store.FindSession(ctx, SessionSecret{secret}.hash())
+	s, u, found, err := p.c.Store.FindSession(ctx, SessionSecret{text.Secret(secret)}.hash())
 	if err != nil {
 		return Resolved{}, err
 	}

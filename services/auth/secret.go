@@ -8,10 +8,10 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash/crc32"
-	"log/slog"
 	"strings"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 )
 
 // A key is prefix, 36 random digits and 6 digits of the CRC32 of all before. The sum
@@ -30,32 +30,32 @@ const (
 
 // Secret is an API key in clear. It exists where a key is issued or verified, and
 // shows itself to nobody who does not call Reveal.
-type Secret struct{ text string }
+type Secret struct{ text.Secret }
 
 // NewSecret draws a key: 36 base62 digits hold 214 bits.
 func NewSecret() Secret {
-	text := append(make([]byte, 0, secretLength), prefix...)
+	key := append(make([]byte, 0, secretLength), prefix...)
 	var drawn [64]byte
-	for len(text) < bodyLength {
+	for len(key) < bodyLength {
 		_, _ = rand.Read(drawn[:]) // ends the program rather than fail
 		for _, b := range drawn {
 			// Six bits that name no digit are thrown away: a remainder would prefer some digits.
-			if b &= 63; int(b) < len(digits) && len(text) < bodyLength {
-				text = append(text, digits[b])
+			if b &= 63; int(b) < len(digits) && len(key) < bodyLength {
+				key = append(key, digits[b])
 			}
 		}
 	}
-	return Secret{string(append(text, checksum(string(text))...))}
+	return Secret{text.Secret(append(key, checksum(string(key))...))}
 }
 
 // ParseSecret reads a key and refuses one that cannot have been issued, with the same
 // fault as one that was not.
-func ParseSecret(text string) (Secret, error) {
-	if len(text) != secretLength || !strings.HasPrefix(text, prefix) || strings.Trim(text[len(prefix):], digits) != "" ||
-		checksum(text[:bodyLength]) != text[bodyLength:] {
+func ParseSecret(key string) (Secret, error) {
+	if len(key) != secretLength || !strings.HasPrefix(key, prefix) || strings.Trim(key[len(prefix):], digits) != "" ||
+		checksum(key[:bodyLength]) != key[bodyLength:] {
 		return Secret{}, invalid()
 	}
-	return Secret{text}, nil
+	return Secret{text.Secret(key)}, nil
 }
 
 // checksum is CRC32 in base62, with leading zeros.
@@ -72,23 +72,11 @@ func checksum(body string) string {
 // invalid is the one answer to a key that Hub has not issued.
 func invalid() error { return fault.New(fault.AuthInvalid, "The API key is not valid.") }
 
-// Reveal returns the key itself.
-func (s Secret) Reveal() string { return s.text }
-
 // Head is the first eight characters, which may be shown and stored.
-func (s Secret) Head() string { return s.text[:headLength] }
+func (s Secret) Head() string { return s.Reveal()[:headLength] }
 
 // Tail is the last four characters, which may be shown and stored.
-func (s Secret) Tail() string { return s.text[len(s.text)-tailLength:] }
-
-// String masks the key.
-func (s Secret) String() string { return prefix + "***" }
-
-// GoString masks the key for %#v.
-func (s Secret) GoString() string { return s.String() }
-
-// LogValue masks the key for slog.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
+func (s Secret) Tail() string { return s.Reveal()[secretLength-tailLength:] }
 
 // Hash is what the store keeps of a key: HMAC-SHA256 under a pepper that the store does
 // not have. No slow hash: a key has 214 random bits and is verified on every call.
@@ -140,7 +128,7 @@ func (p Peppers) hashes(s Secret) []Hash {
 	out := make([]Hash, len(p.all))
 	for i := range p.all {
 		mac := hmac.New(sha256.New, p.all[i].secret)
-		mac.Write([]byte(s.text))
+		mac.Write([]byte(s.Reveal()))
 		mac.Sum(out[i][:0])
 	}
 	return out

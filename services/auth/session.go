@@ -4,8 +4,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"log/slog"
 	"time"
+
+	"hub.internal/pkg/text"
 )
 
 const (
@@ -77,26 +78,14 @@ func (s Session) Ends() time.Time {
 }
 
 // SessionSecret is what the browser keeps. It shows itself to nobody who does not call Reveal.
-type SessionSecret struct{ text string }
+type SessionSecret struct{ text.Secret }
 
 // newSessionSecret draws 256 bits.
 func newSessionSecret() SessionSecret {
 	var b [sessionSecret]byte
 	_, _ = rand.Read(b[:]) // ends the program rather than fail
-	return SessionSecret{base64.RawURLEncoding.EncodeToString(b[:])}
+	return SessionSecret{text.Secret(base64.RawURLEncoding.EncodeToString(b[:]))}
 }
 
-// Reveal returns the secret itself.
-func (s SessionSecret) Reveal() string { return s.text }
-
-// String masks the secret.
-func (s SessionSecret) String() string { return "***" }
-
-// GoString masks the secret for %#v.
-func (s SessionSecret) GoString() string { return s.String() }
-
-// LogValue masks the secret for slog.
-func (s SessionSecret) LogValue() slog.Value { return slog.StringValue(s.String()) }
-
 // hash is what the store keeps: the secret is random, so no slow hash is needed.
-func (s SessionSecret) hash() Hash { return sha256.Sum256([]byte(s.text)) }
+func (s SessionSecret) hash() Hash { return sha256.Sum256([]byte(s.Reveal())) }

@@ -219,7 +219,7 @@ func (p *People) open(ctx context.Context, u User, b Browser, m Method) (SignedI
 	in := SignedIn{Secret: newSessionSecret(), Known: newSessionSecret(), Language: u.Language, Session: Session{ID: id, UserID: u.ID,
 		Method: m, Address: text.HeadBytes(text.Storable(b.Address), maxAgent), Agent: text.HeadBytes(text.Printable(b.Agent), maxAgent),
 		CreatedAt: now, LastSeen: now, ExpiresAt: now.Add(sessionLife)}}
-	known := Known{Hash: in.Known.hash(), Replaces: SessionSecret{b.Known}.hash(), ExpiresAt: now.Add(KnownFor)}
+	known := Known{Hash: in.Known.hash(), Replaces: SessionSecret{text.Secret(b.Known)}.hash(), ExpiresAt: now.Add(KnownFor)}
 	e := p.loginEntry(ctx, u.Email, b, m, "", map[string]any{"user": u.ID, "session": id, "replaces": b.Session})
 	if err := p.c.Store.AddSession(ctx, in.Session, in.Secret.hash(), u, b.Session, known, e); err != nil {
 		if fault.Is(err, fault.AuthInvalid) {

@@ -11,6 +11,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 	"hub.internal/services/auth/bulkhead"
 )
 
@@ -221,7 +222,7 @@ func (p *People) takeKnown(ctx context.Context, b Browser, bucket func(owner, br
 	if b.Known == "" {
 		return nil, false, nil
 	}
-	h := SessionSecret{b.Known}.hash()
+	h := SessionSecret{text.Secret(b.Known)}.hash()
 	owner, known, err := p.c.Store.KnownBrowser(ctx, h, p.now())
 	if err != nil || !known {
 		return nil, false, err

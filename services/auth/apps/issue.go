@@ -37,7 +37,7 @@ func (s *Service) draft(ctx context.Context, kind Kind, code string) (d draft, e
 	id := ulid.MustNew(ulid.Timestamp(s.c.Now()), rand.Reader)
 	d.Token = kind.draw()
 	d.Secret = Secret{ID: kind.prefix() + id.String(), Code: code, CreatedBy: actor(ctx), CreatedAt: s.now()}
-	sealed, err := s.c.Sealer.Seal(d.Token.text, kind.SealName(d.Secret))
+	sealed, err := s.c.Sealer.Seal(d.Token.Reveal(), kind.SealName(d.Secret))
 	d.sealed = SealedSecret{d.Secret, sealed}
 	return d, err
 }

@@ -4,11 +4,11 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"hash/crc32"
-	"log/slog"
 	"strings"
 	"time"
 
 	"hub.internal/pkg/fault"
+	"hub.internal/pkg/text"
 )
 
 const (
@@ -35,7 +35,7 @@ const (
 
 // Token is the secret of an app in clear: all of it as text is what is signed with (HS256), for a webhook secret what
 // its base64 stands for. It exists where it is made or used, and shows itself to nobody who does not call Reveal.
-type Token struct{ text string }
+type Token struct{ text.Secret }
 
 // newToken draws a secret: the prefix, 256 bits in base64url, and six base62 digits of the CRC32 of all before, which
 // turns typos away.
@@ -49,30 +49,15 @@ func newToken() Token {
 		digits[i] = base62[sum%uint32(len(base62))]
 		sum /= uint32(len(base62))
 	}
-	return Token{body + string(digits[:])}
+	return Token{text.Secret(body + string(digits[:]))}
 }
 
 // newWebhookToken draws a secret in the form of Standard Webhooks: the prefix and the base64 of 256 bits.
 func newWebhookToken() Token {
 	var b [secretBytes]byte
 	_, _ = rand.Read(b[:])
-	return Token{webhookPrefix + base64.StdEncoding.EncodeToString(b[:])}
+	return Token{text.Secret(webhookPrefix + base64.StdEncoding.EncodeToString(b[:]))}
 }
-
-// Reveal returns the secret itself.
-func (t Token) Reveal() string { return t.text }
-
-// String masks the secret.
-func (t Token) String() string {
-	prefix, _, _ := strings.Cut(t.text, "_")
-	return prefix + "_***"
-}
-
-// GoString masks the secret for %#v.
-func (t Token) GoString() string { return t.String() }
-
-// LogValue masks the secret for slog.
-func (t Token) LogValue() slog.Value { return slog.StringValue(t.String()) }
 
 // Secret is what is known of a secret that an app holds.
 type Secret struct {

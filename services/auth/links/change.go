@@ -9,6 +9,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
+	"hub.internal/pkg/text"
 )
 
 // maxCode bounds what is taken for a code, in bytes.
@@ -38,7 +39,7 @@ func (s *Service) Confirm(ctx context.Context, code string) (Link, error) {
 		link    Link
 		refused error
 	)
-	err := s.c.Store.RedeemGrant(ctx, Code{code}.hash(), func(r Redeemed) (Change, error) {
+	err := s.c.Store.RedeemGrant(ctx, Code{text.Secret(code)}.hash(), func(r Redeemed) (Change, error) {
 		var err error
 		switch {
 		case r.Link.Status == Revoked || !s.now().Before(r.Grant.ExpiresAt):

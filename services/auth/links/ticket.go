@@ -5,10 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
+
+	"hub.internal/pkg/text"
 )
 
 const (
@@ -89,28 +90,18 @@ func opened[T any](by Sealer, text, name string) (v T, ok bool) {
 }
 
 // Code is what an app confirms a link with. It shows itself to nobody who does not call Reveal.
-type Code struct{ text string }
+type Code struct{ text.Secret }
 
 // newCode draws 256 bits.
-func newCode() Code { return Code{base64.RawURLEncoding.EncodeToString(random(codeBytes))} }
-
-// Reveal returns the code itself; empty where there is none.
-func (c Code) Reveal() string { return c.text }
-
-// String masks the code.
-func (c Code) String() string { return "***" }
-
-// GoString masks the code for %#v.
-func (c Code) GoString() string { return c.String() }
-
-// LogValue masks the code for slog.
-func (c Code) LogValue() slog.Value { return slog.StringValue(c.String()) }
+func newCode() Code {
+	return Code{text.Secret(base64.RawURLEncoding.EncodeToString(random(codeBytes)))}
+}
 
 // Hash is the SHA-256 of a code: the store keeps no codes.
 type Hash [sha256.Size]byte
 
 // hash is what the store keeps of a code.
-func (c Code) hash() Hash { return sha256.Sum256([]byte(c.text)) }
+func (c Code) hash() Hash { return sha256.Sum256([]byte(c.Reveal())) }
 
 // random draws n bytes.
 func random(n int) []byte {

@@ -7,6 +7,7 @@
 package caller
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -67,6 +68,9 @@ func Itself(process string) Caller {
 
 // Holds tells whether the caller has the scope.
 func (c Caller) Holds(scope string) bool { return slices.Contains(c.Scopes, scope) }
+
+// Actor is the name of who acts, as people know it: a user of the console by the address, else the caller's own name.
+func (c Caller) Actor() string { return cmp.Or(c.Email, c.HubUser, c.ExternalUserID) }
 
 // Account names whom a call counts for where something is shared out among callers: a
 // credential; without one all who come from the same place, as visitors do. It is empty for a

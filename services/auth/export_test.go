@@ -15,9 +15,7 @@ func (c PeopleConfig) Cheap() PeopleConfig {
 	return c
 }
 
-// Checksum and Hashes open the key format to its tests.
-var Checksum = checksum
-
+// Hashes opens the key format to its tests.
 func (p Peppers) Hashes(s Secret) []Hash { return p.hashes(s) }
 
 // Occupy takes every turn of hashing a password until free, for those who wait no longer than patience.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/audit"
+	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/text"
 )
@@ -41,7 +42,7 @@ func (p *People) newInvitation() (Invitation, *StoredInvitation) {
 
 // Invite makes a user without a password, and an invitation, which is revealed this once. E_CONFLICT for an address that is taken.
 func (p *People) Invite(ctx context.Context, in NewUser) (User, Invitation, error) {
-	u, err := newUser(newID("usr_", p.now()), in, actor(ctx), p.now())
+	u, err := newUser(newID("usr_", p.now()), in, caller.From(ctx).Actor(), p.now())
 	if err != nil {
 		return User{}, Invitation{}, err
 	}

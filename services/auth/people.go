@@ -181,7 +181,7 @@ func (p *People) Sessions(ctx context.Context, userID string) ([]Session, error)
 
 // Add makes a user; without a password they sign in through OIDC alone, until they get one.
 func (p *People) Add(ctx context.Context, in NewUser, password string) (User, error) {
-	u, err := newUser(newID("usr_", p.now()), in, actor(ctx), p.now())
+	u, err := newUser(newID("usr_", p.now()), in, caller.From(ctx).Actor(), p.now())
 	if err != nil {
 		return User{}, err
 	}
@@ -189,7 +189,7 @@ func (p *People) Add(ctx context.Context, in NewUser, password string) (User, er
 		if err := goodPassword(password, u.Email); err != nil {
 			return User{}, err
 		}
-		if u.PasswordHash, err = p.passwords.hash(ctx, password, actor(ctx)); err != nil {
+		if u.PasswordHash, err = p.passwords.hash(ctx, password, caller.From(ctx).Actor()); err != nil {
 			return User{}, err
 		}
 	}

@@ -7,18 +7,18 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
-	"hash/crc32"
 	"strings"
 
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/text"
+	"hub.internal/services/auth/apps"
 )
 
 // A key is prefix, 36 random digits and 6 digits of the CRC32 of all before. The sum
 // turns typos away before the store is asked; it proves nothing.
 const (
 	prefix       = "crm_"
-	digits       = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	digits       = apps.Base62
 	randomDigits = 36
 	sumDigits    = 6
 	bodyLength   = len(prefix) + randomDigits
@@ -45,28 +45,17 @@ func NewSecret() Secret {
 			}
 		}
 	}
-	return Secret{text.Secret(append(key, checksum(string(key))...))}
+	return Secret{text.Secret(append(key, apps.Checksum(string(key))...))}
 }
 
 // ParseSecret reads a key and refuses one that cannot have been issued, with the same
 // fault as one that was not.
 func ParseSecret(key string) (Secret, error) {
 	if len(key) != secretLength || !strings.HasPrefix(key, prefix) || strings.Trim(key[len(prefix):], digits) != "" ||
-		checksum(key[:bodyLength]) != key[bodyLength:] {
+		apps.Checksum(key[:bodyLength]) != key[bodyLength:] {
 		return Secret{}, invalid()
 	}
 	return Secret{text.Secret(key)}, nil
-}
-
-// checksum is CRC32 in base62, with leading zeros.
-func checksum(body string) string {
-	sum := crc32.ChecksumIEEE([]byte(body))
-	var out [sumDigits]byte
-	for i := sumDigits - 1; i >= 0; i-- {
-		out[i] = digits[sum%uint32(len(digits))]
-		sum /= uint32(len(digits))
-	}
-	return string(out[:])
 }
 
 // invalid is the one answer to a key that Hub has not issued.

@@ -14,6 +14,7 @@ import (
 
 	"hub.internal/pkg/fault"
 	"hub.internal/services/auth"
+	"hub.internal/services/auth/apps"
 )
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -81,7 +82,7 @@ func TestNewSecretsParse(t *testing.T) {
 func TestOneWrongCharacterIsRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := "crm_" + rapid.StringOfN(rapid.RuneFrom([]rune(base62)), 36, 36, -1).Draw(t, "body")
-		good := body + auth.Checksum(body)
+		good := body + apps.Checksum(body)
 		if _, err := auth.ParseSecret(good); err != nil {
 			t.Fatalf("%q: %v", good, err)
 		}

@@ -118,7 +118,7 @@ func (s *Service) touch(ctx context.Context, k Key) {
 // Issue makes a key. This is the only time that it can be revealed.
 func (s *Service) Issue(ctx context.Context, in Issue) (Key, Secret, error) {
 	hashed, secret, err := s.newHashedKey(in.ID, func(id string, secret Secret, pepperID string) (Key, error) {
-		return newKey(id, in, secret, pepperID, actor(ctx), s.now())
+		return newKey(id, in, secret, pepperID, caller.From(ctx).Actor(), s.now())
 	})
 	if err != nil {
 		return Key{}, Secret{}, err
@@ -184,7 +184,7 @@ func (s *Service) Rotate(ctx context.Context, id string, overlap time.Duration) 
 	var r Rotation
 	err := s.c.Store.Change(ctx, id, func(k Key) (Change, error) {
 		hashed, secret, err := s.newHashedKey("", func(next string, secret Secret, pepperID string) (successor Key, err error) {
-			r.Old, successor, err = k.rotate(next, secret, pepperID, actor(ctx), overlap, s.now())
+			r.Old, successor, err = k.rotate(next, secret, pepperID, caller.From(ctx).Actor(), overlap, s.now())
 			return successor, err
 		})
 		if err != nil {
@@ -266,10 +266,4 @@ func (s *Service) entry(ctx context.Context, operation string, detail map[string
 func issueDetail(k Key) map[string]any {
 	return map[string]any{"id": k.ID, "name": k.Name, "service": k.Service, "scopes": k.Scopes, "limits": k.Limits,
 		"expires_at": k.ExpiresAt, "pepper_id": k.PepperID}
-}
-
-// actor is the name of who acts, as people know it: a user of the console by the address, else the caller's own name.
-func actor(ctx context.Context) string {
-	c := caller.From(ctx)
-	return cmp.Or(c.Email, c.HubUser, c.ExternalUserID)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/oklog/ulid/v2"
 
+	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
@@ -36,7 +37,7 @@ func (s *Service) draft(ctx context.Context, kind Kind, code string) (d draft, e
 	}
 	id := ulid.MustNew(ulid.Timestamp(s.c.Now()), rand.Reader)
 	d.Token = kind.draw()
-	d.Secret = Secret{ID: kind.prefix() + id.String(), Code: code, CreatedBy: actor(ctx), CreatedAt: s.now()}
+	d.Secret = Secret{ID: kind.prefix() + id.String(), Code: code, CreatedBy: caller.From(ctx).Actor(), CreatedAt: s.now()}
 	sealed, err := s.c.Sealer.Seal(d.Token.Reveal(), kind.SealName(d.Secret))
 	d.sealed = SealedSecret{d.Secret, sealed}
 	return d, err

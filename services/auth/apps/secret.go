@@ -15,7 +15,8 @@ const (
 	secretPrefix  = "hss_"
 	webhookPrefix = "whsec_"
 	secretBytes   = 32
-	base62        = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	// Base62 are the digits of keys and checksums.
+	Base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	// MaxOverlap is how long a secret that was replaced stays good, at most.
 	MaxOverlap = 30 * 24 * time.Hour
 	// WebhookOverlap is how long a webhook secret that was replaced is still signed with.
@@ -43,13 +44,18 @@ func newToken() Token {
 	var b [secretBytes]byte
 	_, _ = rand.Read(b[:]) // ends the program rather than fail
 	body := secretPrefix + base64.RawURLEncoding.EncodeToString(b[:])
+	return Token{text.Secret(body + Checksum(body))}
+}
+
+// Checksum is the CRC32 of a text in six base62 digits, with leading zeros.
+func Checksum(body string) string {
 	sum := crc32.ChecksumIEEE([]byte(body))
 	var digits [6]byte
 	for i := len(digits) - 1; i >= 0; i-- {
-		digits[i] = base62[sum%uint32(len(base62))]
-		sum /= uint32(len(base62))
+		digits[i] = Base62[sum%uint32(len(Base62))]
+		sum /= uint32(len(Base62))
 	}
-	return Token{text.Secret(body + string(digits[:]))}
+	return string(digits[:])
 }
 
 // newWebhookToken draws a secret in the form of Standard Webhooks: the prefix and the base64 of 256 bits.

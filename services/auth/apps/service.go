@@ -133,7 +133,7 @@ func (s *Service) Now() time.Time { return s.now() }
 
 // Create makes an active app, without a secret.
 func (s *Service) Create(ctx context.Context, code string, in Settings) (App, error) {
-	a, err := newApp(code, in, actor(ctx), s.now())
+	a, err := newApp(code, in, caller.From(ctx).Actor(), s.now())
 	if err != nil {
 		return App{}, err
 	}
@@ -204,10 +204,4 @@ func (s *Service) now() time.Time { return s.c.Now().UTC().Truncate(time.Millise
 func (s *Service) entry(ctx context.Context, operation, code string, detail map[string]any) audit.Entry {
 	detail["service_code"] = code
 	return audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: operation, Outcome: audit.OK, Count: 1, Detail: detail}
-}
-
-// actor is the name of who acts, as people know it.
-func actor(ctx context.Context) string {
-	c := caller.From(ctx)
-	return cmp.Or(c.Email, c.HubUser, c.ExternalUserID)
 }

@@ -94,7 +94,7 @@ func (s *Service) Inspect(ctx context.Context, id ID) (Credential, error) {
 // Add makes the active credential of a provider and an environment that have none: E_CONFLICT otherwise, E_VALIDATION for
 // values that no provider gives.
 func (s *Service) Add(ctx context.Context, provider string, env Env, v Values) (Credential, error) {
-	c, err := newCredential(provider, env, v, actor(ctx), s.now())
+	c, err := newCredential(provider, env, v, caller.From(ctx).Actor(), s.now())
 	if err != nil {
 		return Credential{}, err
 	}
@@ -111,7 +111,7 @@ func (s *Service) Rotate(ctx context.Context, id ID, v Values) (Credential, erro
 	if err != nil {
 		return Credential{}, err
 	}
-	next, err := newCredential(old.Provider, old.Env, v, actor(ctx), s.now())
+	next, err := newCredential(old.Provider, old.Env, v, caller.From(ctx).Actor(), s.now())
 	if err != nil {
 		return Credential{}, err
 	}
@@ -296,10 +296,4 @@ func (s *Service) entry(ctx context.Context, operation string, c Credential, mor
 		detail[name] = value
 	}
 	return audit.Entry{At: s.now(), Caller: caller.From(ctx), Tool: operation, Outcome: audit.OK, Count: 1, Detail: detail}
-}
-
-// actor is the name of who acts, as people know it.
-func actor(ctx context.Context) string {
-	c := caller.From(ctx)
-	return cmp.Or(c.Email, c.HubUser, c.ExternalUserID)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,13 +119,7 @@ func copyFlags(given *pflag.FlagSet, next *apps.Settings) (err error) {
 // withoutEmpty is a list without its empty strings, never nil.
 // The columns of lists are NOT NULL, and nil would be NULL.
 func withoutEmpty(list []string) []string {
-	out := []string{}
-	for _, s := range list {
-		if s != "" {
-			out = append(out, s)
-		}
-	}
-	return out
+	return slices.DeleteFunc(append([]string{}, list...), func(s string) bool { return s == "" })
 }
 
 // listApps prints all apps.

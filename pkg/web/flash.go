@@ -4,7 +4,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"slices"
 
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/text"
 )
 
@@ -32,6 +34,20 @@ func Wrong(w http.ResponseWriter, r *http.Request, text string) { setFlash(w, r,
 func Go(w http.ResponseWriter, r *http.Request, path string) error {
 	http.Redirect(w, r, path, http.StatusSeeOther)
 	return nil
+}
+
+// Back goes to a page and tells there what was done, or why it was not, where the person can do something about that there: for an
+// error of one of the codes. Any other error has a page of its own, with its status.
+func Back(w http.ResponseWriter, r *http.Request, path, done string, err error, told ...fault.Code) error {
+	switch {
+	case err == nil:
+		Done(w, r, done)
+	case slices.ContainsFunc(told, func(code fault.Code) bool { return fault.Is(err, code) }):
+		Wrong(w, r, fault.From(err).Message)
+	default:
+		return err
+	}
+	return Go(w, r, path)
 }
 
 // setFlash keeps the message in a cookie: the text is escaped like any other when it is shown,

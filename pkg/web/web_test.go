@@ -3,6 +3,7 @@ package web_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -358,6 +359,31 @@ func TestUser(t *testing.T) {
 	}
 	if (web.User{Email: "x@example.com"}).Display() != "x@example.com" || (web.User{Name: "김민아"}).Initial() != "김" {
 		t.Error("a user without a name")
+	}
+}
+
+// TestBack: what was done is told on the page, as is an error of one of the codes; any other error is answered as it is.
+func TestBack(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		told string
+	}{
+		{nil, "done"}, {fault.New(fault.Conflict, "no"), "wrong"}, {fmt.Errorf("deep: %w", fault.New(fault.DB, "no")), "wrong"},
+		{fault.New(fault.Scope, "no"), ""}, {errors.New("foreign"), ""},
+	} {
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/", nil)
+		err := web.Back(w, r, "/there", "yes", c.err, fault.Conflict, fault.DB)
+		if c.told == "" {
+			if !errors.Is(err, c.err) || w.Header().Get("Location") != "" || len(w.Result().Cookies()) > 0 {
+				t.Errorf("%v: %v, %v", c.err, err, w.Header())
+			}
+			continue
+		}
+		want, _ := json.Marshal(web.Flash{Kind: c.told, Text: map[string]string{"done": "yes", "wrong": "no"}[c.told]})
+		if err != nil || w.Code != 303 || w.Header().Get("Location") != "/there" ||
+			!strings.HasSuffix(w.Result().Cookies()[0].Value, base64.RawURLEncoding.EncodeToString(want)) {
+			t.Errorf("%v: %v, %d, %v", c.err, err, w.Code, w.Header())
+		}
 	}
 }
 

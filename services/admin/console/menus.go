@@ -102,35 +102,26 @@ func (c *Console) move(w http.ResponseWriter, r *http.Request, form url.Values) 
 	if n < 0 {
 		return fault.New(fault.NotFound, "That group or item is no longer there.")
 	}
+	to := menusPath + "?" + url.Values{"moved": {menuRow{Group: group, Item: item}.Element()}, "by": {by}}.Encode()
 	if other >= 0 && other < len(slugs) && other != n {
 		slugs[n], slugs[other] = slugs[other], slugs[n]
-		if err := c.arrange(w, r, in, slugs); err != nil {
-			return err
-		}
+		return c.arrange(w, r, to, in, slugs)
 	}
-	return web.Go(w, r, menusPath+"?"+url.Values{"moved": {menuRow{Group: group, Item: item}.Element()}, "by": {by}}.Encode())
+	return web.Go(w, r, to)
 }
 
 // order takes the order that somebody has dragged groups or items into.
 func (c *Console) order(w http.ResponseWriter, r *http.Request, form url.Values) error {
-	if err := c.arrange(w, r, form.Get("group"), form["slug"]); err != nil {
-		return err
-	}
-	return web.Go(w, r, menusPath)
+	return c.arrange(w, r, menusPath, form.Get("group"), form["slug"])
 }
 
-// arrange stores an order. That somebody was faster is told on the page.
-func (c *Console) arrange(w http.ResponseWriter, r *http.Request, group string, slugs []string) error {
+// arrange stores an order. That somebody was faster is told on the page at path.
+func (c *Console) arrange(w http.ResponseWriter, r *http.Request, path, group string, slugs []string) error {
 	err := c.service.Arrange(r.Context(), group, slugs)
-	if fault.Is(err, fault.Conflict) {
-		web.Wrong(w, r, fault.From(err).Message)
-		return nil
-	}
 	if err == nil {
 		changed(w)
-		web.Done(w, r, i18n.T(r.Context(), "The order is changed."))
 	}
-	return err
+	return web.Back(w, r, path, i18n.T(r.Context(), "The order is changed."), err, fault.Conflict)
 }
 
 // changed tells the gateway that the menus are others now, so that the next page shows them.
@@ -253,14 +244,8 @@ func (c *Console) deletion(w http.ResponseWriter, r *http.Request) error {
 // remove deletes what is empty. That it is not, or is gone, is told on the page of the menus.
 func (c *Console) remove(w http.ResponseWriter, r *http.Request, form url.Values) error {
 	err := c.service.Delete(r.Context(), form.Get("group"), form.Get("item"))
-	switch {
-	case fault.Is(err, fault.Conflict), fault.Is(err, fault.NotFound):
-		web.Wrong(w, r, fault.From(err).Message)
-	case err != nil:
-		return err
-	default:
+	if err == nil {
 		changed(w)
-		web.Done(w, r, i18n.T(r.Context(), "It is deleted."))
 	}
-	return web.Go(w, r, menusPath)
+	return web.Back(w, r, menusPath, i18n.T(r.Context(), "It is deleted."), err, fault.Conflict, fault.NotFound)
 }

@@ -110,12 +110,8 @@ func (c *Console) restore(w http.ResponseWriter, r *http.Request) error {
 	}
 	p, err := c.service.Restore(r.Context(), group, item, number, newest)
 	path := admin.PagePath(group, item)
-	if fault.Is(err, fault.Conflict) {
-		web.Wrong(w, r, fault.From(err).Message)
-		return web.Go(w, r, path+"/versions")
-	}
 	if err != nil {
-		return err
+		return web.Back(w, r, path+"/versions", "", err, fault.Conflict)
 	}
 	web.Done(w, r, i18n.T(r.Context(), "Version %d is shown again, as version %d.", number, p.Version))
 	return web.Go(w, r, path)

@@ -86,19 +86,12 @@ func listKeys(ctx context.Context, one string) []web.Key {
 		{Press: "o", Does: i18n.T(ctx, "Open the %s", one)}, {Press: "n", Does: i18n.T(ctx, "Next page")}}
 }
 
-// redirect leads to a page and tells there what came of what was asked for.
-// E_CONFLICT and E_VALIDATION are told on that page, because the person can do something about them there. Any other error has a
-// page of its own, with its status.
+// redirect leads to a page and tells there what came of what was asked for, E_CONFLICT and E_VALIDATION too.
 func redirect(w http.ResponseWriter, r *http.Request, path, done string, err error) error {
-	switch {
-	case err == nil:
-		web.Done(w, r, done)
-	case fault.Is(err, fault.Conflict), fault.Is(err, fault.Validation):
-		web.Wrong(w, r, refusalText(err))
-	default:
-		return err
+	if fault.Is(err, fault.Validation) {
+		err = fault.New(fault.Validation, "%s", refusalText(err))
 	}
-	return web.Go(w, r, path)
+	return web.Back(w, r, path, done, err, fault.Conflict, fault.Validation)
 }
 
 // refusalText is a refusal in words.

@@ -92,13 +92,5 @@ func (c *Console) Mount(mux *http.ServeMux) {
 
 // back goes to a page and says what was done, or why it was not.
 func back(w http.ResponseWriter, r *http.Request, path, done string, err error) error {
-	switch {
-	case err == nil:
-		web.Done(w, r, done)
-	case fault.Is(err, fault.Conflict), fault.Is(err, fault.Validation):
-		web.Wrong(w, r, fault.From(err).Message)
-	default:
-		return err
-	}
-	return web.Go(w, r, path)
+	return web.Back(w, r, path, done, err, fault.Conflict, fault.Validation)
 }

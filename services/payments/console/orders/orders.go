@@ -88,15 +88,7 @@ func (p *Pages) Mount(mux *http.ServeMux) {
 // back goes to an order and says what was done, or why it was not.
 // E_DB is told there, too: the provider did not answer, and the order's page shows how it stands.
 func back(w http.ResponseWriter, r *http.Request, code, done string, err error) error {
-	switch {
-	case err == nil:
-		web.Done(w, r, done)
-	case fault.Is(err, fault.Conflict), fault.Is(err, fault.Validation), fault.Is(err, fault.DB):
-		web.Wrong(w, r, fault.From(err).Message)
-	default:
-		return err
-	}
-	return web.Go(w, r, ordersPath+"/"+code)
+	return web.Back(w, r, ordersPath+"/"+code, done, err, fault.Conflict, fault.Validation, fault.DB)
 }
 
 // depositOf is the deposit that the address names, of an order.

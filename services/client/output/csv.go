@@ -40,26 +40,14 @@ func (p *Pages) CSV(a *Answer, w io.Writer, c Choice, exact bool) (formulas int,
 
 // fit is a list with the columns of the first page, and remembers those that have no place.
 func (p *Pages) fit(l list) list {
-	fitting := list{name: l.name, columns: p.columns}
-	at := map[string]int{}
 	for i, name := range l.columns {
-		at[name] = i
 		// A record within that no row has is a column without a value, and nothing is left out with it.
 		has := slices.ContainsFunc(l.rows, func(row []value) bool { return row[i].kind() != 'n' })
 		if has && !slices.Contains(p.columns, name) && !slices.Contains(p.Left, name) {
 			p.Left = append(p.Left, name)
 		}
 	}
-	for _, row := range l.rows {
-		cells := slices.Repeat([]value{null}, len(p.columns))
-		for i, name := range p.columns {
-			if from, is := at[name]; is {
-				cells[i] = row[from]
-			}
-		}
-		fitting.rows = append(fitting.rows, cells)
-	}
-	return fitting
+	return l.with(p.columns)
 }
 
 // csv writes the rows, with the names of the columns where they are wanted.

@@ -102,23 +102,31 @@ func (l list) choose(names []string) (list, error) {
 	if len(names) == 0 {
 		return l, nil
 	}
-	at := make([]int, len(names))
-	for i, name := range names {
-		if at[i] = slices.Index(l.columns, name); at[i] < 0 && len(l.rows) > 0 && !l.within(name) {
+	for _, name := range names {
+		if !slices.Contains(l.columns, name) && len(l.rows) > 0 && !l.within(name) {
 			return l, fault.New(fault.Validation, "--columns: there is no %q; there are %s", Sanitize(name), Sanitize(strings.Join(l.columns, ", ")))
 		}
 	}
-	chosen := list{name: l.name, columns: names}
+	return l.with(names), nil
+}
+
+// with is the list with these columns, null where it has none of the name.
+func (l list) with(columns []string) list {
+	at := make([]int, len(columns))
+	for i, name := range columns {
+		at[i] = slices.Index(l.columns, name)
+	}
+	out := list{name: l.name, columns: columns}
 	for _, row := range l.rows {
-		of := make([]value, len(at))
-		for i, n := range at {
-			if of[i] = null; n >= 0 {
-				of[i] = row[n]
+		cells := slices.Repeat([]value{null}, len(columns))
+		for i, from := range at {
+			if from >= 0 {
+				cells[i] = row[from]
 			}
 		}
-		chosen.rows = append(chosen.rows, of)
+		out.rows = append(out.rows, cells)
 	}
-	return chosen, nil
+	return out
 }
 
 // within tells whether a name may be that of a column within another, which happens to be null in every row.

@@ -29,8 +29,6 @@ const (
 
 // Capabilities are what a provider can do with a pay method.
 type Capabilities struct {
-	// DirectIssue tells that Issue answers the account or the payment itself, without a page.
-	DirectIssue bool
 	// PartialRefund tells that less than all can be paid back.
 	PartialRefund bool
 	// NeedsRefundAccount tells that a refund has to name an account.

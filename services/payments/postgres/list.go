@@ -2,8 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,10 +14,9 @@ import (
 // Orders returns a page of orders, newest first.
 func (s *Store) Orders(ctx context.Context, f payments.Filter) (aggregates []*order.Aggregate, err error) {
 	where, args := conditions(f)
-	args = append(args, f.Limit)
-	sql := fmt.Sprintf(`SELECT %s FROM payments.orders WHERE %s ORDER BY created_at DESC, code DESC LIMIT $%d`, orderColumns, where, len(args))
+	sql := `SELECT ` + orderColumns + ` FROM payments.orders WHERE ` + where + ` ORDER BY created_at DESC, code DESC LIMIT @limit`
 	err = postgres.Atomically(ctx, s.pool, snapshot, func(tx *postgres.Tx) error {
-		if aggregates, err = postgres.All(ctx, tx, scanOrder, sql, args...); err != nil {
+		if aggregates, err = postgres.All(ctx, tx, scanOrder, sql, args); err != nil {
 			return err
 		}
 		ids := make([]int64, len(aggregates))
@@ -32,65 +29,43 @@ func (s *Store) Orders(ctx context.Context, f payments.Filter) (aggregates []*or
 	return aggregates, explain(err)
 }
 
-// conditions are those of a filter; placeholders count from 1.
-func conditions(f payments.Filter) (where string, args []any) {
-	// Each condition brings its values along, so that no text of a caller ever becomes part of a statement.
-	parts := []string{"true"}
-	add := func(condition string, values ...any) {
-		numbers := make([]any, len(values))
-		for i := range values {
-			numbers[i] = len(args) + i + 1
+// conditions are those of a filter, with the values that they name: no text of a caller ever becomes part of a statement.
+func conditions(f payments.Filter) (where string, args pgx.NamedArgs) {
+	where = "true"
+	and := func(holds bool, condition string) {
+		if holds {
+			where += " AND " + condition
 		}
-		args = append(args, values...)
-		parts = append(parts, fmt.Sprintf(condition, numbers...))
 	}
-	if f.ServiceCode != "" {
-		add(`service_code = $%d`, f.ServiceCode)
-	}
-	if f.ExternalUserID != "" {
-		add(`external_user_id = $%d`, f.ExternalUserID)
-	}
-	if f.Env != "" {
-		add(`env = $%d`, string(f.Env))
-	}
+	and(f.ServiceCode != "", `service_code = @service_code`)
+	and(f.ExternalUserID != "", `external_user_id = @external_user_id`)
+	and(f.Env != "", `env = @env`)
+	and(len(f.Status) == 1, `status = @status`)
+	and(len(f.Status) > 1, `status = ANY (@statuses)`)
+	and(f.PayMethod != "", `pay_method = @pay_method`)
+	and(!f.CreatedAfter.IsZero(), `created_at > @after`)
+	and(!f.CreatedBefore.IsZero(), `created_at < @before`)
+	and(f.Attention, `attention <> ''`)
+	// Each has an index of its own, which OR would not use.
+	and(f.Search != "", `id IN (SELECT id FROM payments.orders WHERE code = @search
+		UNION SELECT id FROM payments.orders WHERE client_order_id = @search
+		UNION SELECT id FROM payments.orders WHERE tid = @search
+		UNION SELECT id FROM payments.orders WHERE account_number = @search AND account_number <> ''
+		UNION SELECT order_id FROM payments.deposits WHERE tid = @search
+		UNION SELECT order_id FROM payments.deposits WHERE return_code = @search
+		UNION SELECT order_id FROM payments.deposits WHERE return_tid = @search
+		UNION SELECT order_id FROM payments.refunds WHERE code = @search
+		UNION SELECT order_id FROM payments.refunds WHERE tid = @search)`)
+	and(!f.ReadySince.IsZero(), `status = 'READY' AND created_at < @ready_since`)
+	and(f.Undelivered, `id IN (SELECT order_id FROM payments.notices WHERE state = 'DEAD')`)
+	and(f.Before.Code != "", `(created_at, code) < (@position, @position_code)`)
+	args = pgx.NamedArgs{"service_code": f.ServiceCode, "external_user_id": f.ExternalUserID, "env": string(f.Env), "statuses": f.Status,
+		"pay_method": string(f.PayMethod), "after": f.CreatedAfter, "before": f.CreatedBefore, "search": f.Search,
+		"ready_since": f.ReadySince, "position": f.Before.At, "position_code": f.Before.Code, "limit": f.Limit}
 	if len(f.Status) == 1 {
-		add(`status = $%d`, f.Status[0])
-	} else if len(f.Status) > 1 {
-		add(`status = ANY ($%d)`, f.Status)
+		args["status"] = f.Status[0]
 	}
-	if f.PayMethod != "" {
-		add(`pay_method = $%d`, string(f.PayMethod))
-	}
-	if !f.CreatedAfter.IsZero() {
-		add(`created_at > $%d`, f.CreatedAfter)
-	}
-	if !f.CreatedBefore.IsZero() {
-		add(`created_at < $%d`, f.CreatedBefore)
-	}
-	if f.Attention {
-		add(`attention <> ''`)
-	}
-	if f.Search != "" {
-		// Each has an index of its own, which OR would not use.
-		add(`id IN (SELECT id FROM payments.orders WHERE code = $%[1]d UNION SELECT id FROM payments.orders WHERE client_order_id = $%[1]d
-			UNION SELECT id FROM payments.orders WHERE tid = $%[1]d
-			UNION SELECT id FROM payments.orders WHERE account_number = $%[1]d AND account_number <> ''
-			UNION SELECT order_id FROM payments.deposits WHERE tid = $%[1]d
-			UNION SELECT order_id FROM payments.deposits WHERE return_code = $%[1]d
-			UNION SELECT order_id FROM payments.deposits WHERE return_tid = $%[1]d
-			UNION SELECT order_id FROM payments.refunds WHERE code = $%[1]d UNION SELECT order_id FROM payments.refunds WHERE tid =
-				$%[1]d)`, f.Search)
-	}
-	if !f.ReadySince.IsZero() {
-		add(`status = 'READY' AND created_at < $%d`, f.ReadySince)
-	}
-	if f.Undelivered {
-		add(`id IN (SELECT order_id FROM payments.notices WHERE state = 'DEAD')`)
-	}
-	if f.Before.Code != "" {
-		add(`(created_at, code) < ($%d, $%d)`, f.Before.At, f.Before.Code)
-	}
-	return strings.Join(parts, " AND "), args
+	return where, args
 }
 
 // History returns the events and the messages of an order.

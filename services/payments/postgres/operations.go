@@ -52,7 +52,7 @@ func (s *Store) Totals(ctx context.Context, f payments.Filter) ([]payments.Statu
 	where, args := conditions(f)
 	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.StatusTotal],
 		`SELECT status, count(*), sum(amount)::bigint, sum(paid_amount)::bigint,
-		sum(refunded_amount)::bigint, sum(pending_refund)::bigint FROM payments.orders WHERE `+where+` GROUP BY status`, args...)
+		sum(refunded_amount)::bigint, sum(pending_refund)::bigint FROM payments.orders WHERE `+where+` GROUP BY status`, args)
 	return list, explain(err)
 }
 
@@ -62,17 +62,17 @@ func (s *Store) Days(ctx context.Context, f payments.Filter, from time.Time) ([]
 	f.CreatedAfter, f.CreatedBefore = time.Time{}, time.Time{}
 	where, args := conditions(f)
 	join := ``
-	if len(args) > 0 || where != "true" {
+	if where != "true" {
 		join = `JOIN (SELECT id FROM payments.orders WHERE ` + where + `) o ON o.id = m.order_id`
 	}
-	args = append(args, from)
+	args["from"] = from
 	list, err := postgres.All(ctx, s.pool, pgx.RowToStructByPos[payments.DailyTotal],
 		fmt.Sprintf(`SELECT day AT TIME ZONE 'Asia/Seoul', sum(paid)::bigint, sum(back)::bigint FROM (
 			SELECT date_trunc('day', m.deposited_at AT TIME ZONE 'Asia/Seoul') AS day, m.amount AS paid, 0 AS back
-			FROM payments.deposits m %[1]s WHERE m.state = 'APPLIED' AND m.deposited_at >= $%[2]d
+			FROM payments.deposits m %[1]s WHERE m.state = 'APPLIED' AND m.deposited_at >= @from
 			UNION ALL SELECT date_trunc('day', m.settled_at AT TIME ZONE 'Asia/Seoul'), 0, m.amount
-			FROM payments.refunds m %[1]s WHERE m.status = 'SUCCEEDED' AND m.settled_at >= $%[2]d) AS moves
-		GROUP BY day ORDER BY day`, join, len(args)), args...)
+			FROM payments.refunds m %[1]s WHERE m.status = 'SUCCEEDED' AND m.settled_at >= @from) AS moves
+		GROUP BY day ORDER BY day`, join), args)
 	return list, explain(err)
 }
 
@@ -83,9 +83,8 @@ func (s *Store) Export(ctx context.Context, f payments.Filter, limit int, row fu
 	for n := 0; ; {
 		f.Limit = min(page, limit-n) + 1
 		where, args := conditions(f)
-		args = append(args, f.Limit)
-		aggregates, err := postgres.All(ctx, s.pool, scanOrder, fmt.Sprintf(`SELECT %s FROM payments.orders WHERE %s
-			ORDER BY created_at DESC, code DESC LIMIT $%d`, orderColumns, where, len(args)), args...)
+		aggregates, err := postgres.All(ctx, s.pool, scanOrder,
+			`SELECT `+orderColumns+` FROM payments.orders WHERE `+where+` ORDER BY created_at DESC, code DESC LIMIT @limit`, args)
 		if err != nil {
 			return false, explain(err)
 		}

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -12,10 +11,10 @@ import (
 	"hub.internal/services/admin/auditlog"
 )
 
-// foreign is auditlog.Owners.Foreign as a condition; what it compares with an unknown name's owner is null. Its parameters are the
+// foreign is auditlog.Owners.Foreign as a condition; what it compares with an unknown name's owner is null. It names the
 // owners and the edge's role.
-const foreign = `writer <> '' AND writer <> coalesce($%[1]d::jsonb ->> tool, $%[1]d::jsonb ->> substring(tool FROM '^[^.]*[.]'))
-	AND (writer <> $%[2]d OR outcome = 'ok')`
+const foreign = `writer <> '' AND writer <> coalesce(@owners::jsonb ->> tool, @owners::jsonb ->> substring(tool FROM '^[^.]*[.]'))
+	AND (writer <> @edge OR outcome = 'ok')`
 
 const (
 	// settles is when a row is in the log for sure: it may be dated five minutes in the past, its transaction may take a little, and
@@ -90,8 +89,7 @@ func (w *Watch) Sample(logger *slog.Logger) *telemetry.Sample {
 // count is how many rows a filter with both bounds finds.
 func (r *Reader) count(ctx context.Context, f auditlog.Filter) (rows int64, err error) {
 	where, args := conditions(f)
-	args = append(args, f.From, f.To)
-	n := len(args)
-	err = r.pool.QueryRow(ctx, fmt.Sprintf(`SELECT count(*) FROM audit.calls WHERE at >= $%d AND at < $%d`, n-1, n)+where, args...).Scan(&rows)
+	args["from"], args["to"] = f.From, f.To
+	err = r.pool.QueryRow(ctx, `SELECT count(*) FROM audit.calls WHERE at >= @from AND at < @to`+where, args).Scan(&rows)
 	return rows, explainReader(err)
 }

@@ -2,9 +2,6 @@ package postgres
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -98,9 +95,9 @@ func (r *Reader) Export(ctx context.Context, f auditlog.Filter, limit int, row f
 // lookBack is a search through the log, window by window.
 type lookBack struct {
 	r *Reader
-	// where is the filter's conditions, but for the time, and args what they name.
+	// where is the filter's conditions, but for the time, and args what they and a look name.
 	where string
-	args  []any
+	args  pgx.NamedArgs
 	// from is where the log, or the filter, begins; to is what has been looked at already.
 	from, to time.Time
 	// last is a row of the moment to, which comes before what is left; empty when none is.
@@ -149,17 +146,14 @@ func (s *lookBack) next(ctx context.Context, limit int) ([]auditlog.Call, error)
 	if from.Before(s.from) {
 		from = s.from
 	}
-	args := append(slices.Clone(s.args), from, s.to, limit)
-	n := len(s.args)
-	where := fmt.Sprintf(" WHERE at >= $%d AND at < $%d", n+1, n+2)
+	s.args["from"], s.args["to"], s.args["last"], s.args["limit"] = from, s.to, s.last, limit
+	where := " WHERE at >= @from AND at < @to"
 	if s.last != "" {
-		args = append(args, s.last)
-		where = fmt.Sprintf(" WHERE at >= $%d AND at <= $%d AND (at, id) < ($%d, $%d::uuid)", n+1, n+2, n+2, n+4)
+		where = " WHERE at >= @from AND at <= @to AND (at, id) < (@to, @last::uuid)"
 	}
 	// Planned for these values each time: what is rare is found by another index than what is frequent.
-	args = append([]any{pgx.QueryExecModeCacheDescribe}, args...)
 	found, err := postgres.All(ctx, s.r.pool, pgx.RowToStructByName[auditlog.Call], `SELECT `+callColumns+` FROM audit.calls`+where+s.where+
-		fmt.Sprintf(" ORDER BY calls.at DESC, calls.id DESC LIMIT $%d", n+3), args...)
+		` ORDER BY calls.at DESC, calls.id DESC LIMIT @limit`, pgx.QueryExecModeCacheDescribe, s.args)
 	if err != nil {
 		return nil, explainReader(err)
 	}
@@ -198,36 +192,33 @@ func isIndexed(f auditlog.Filter) bool {
 	return n == 1 && f.Outcome != audit.OK
 }
 
-// conditions are the filter's as SQL, with the values that it names $1, $2, …
-func conditions(f auditlog.Filter) (string, []any) {
-	var b strings.Builder
-	var args []any
-	add := func(condition string, value any) {
-		args = append(args, value)
-		fmt.Fprintf(&b, " AND "+condition, len(args))
-	}
-	for _, c := range []struct{ condition, value string }{
-		{"request_id = $%d", f.RequestID}, {"detail ->> 'draft_id' = $%d", f.Draft}, {"credential_id = $%d", f.Caller},
+// conditions are the filter's as SQL, but for the time, with the values that they name.
+func conditions(f auditlog.Filter) (where string, args pgx.NamedArgs) {
+	args = pgx.NamedArgs{"owners": f.Foreign, "edge": auditlog.EdgeRole()}
+	for _, c := range []struct{ name, value, condition string }{
+		{"request", f.RequestID, "request_id = @request"}, {"draft", f.Draft, "detail ->> 'draft_id' = @draft"},
+		{"caller", f.Caller, "credential_id = @caller"}, {"tool", f.Tool, "tool = @tool"},
 		// The second names the condition of the index.
-		{"external_user_id = $%d AND external_user_id <> ''", f.Person}, {"tool = $%d", f.Tool},
-		{"tool = 'execute_read_sql' AND strpos(lower(detail ->> 'sql'), lower($%d)) > 0", f.SQL},
+		{"person", f.Person, "external_user_id = @person AND external_user_id <> ''"},
+		{"sql", f.SQL, "tool = 'execute_read_sql' AND strpos(lower(detail ->> 'sql'), lower(@sql)) > 0"},
 	} {
 		if c.value != "" {
-			add(c.condition, audit.Stored(c.value))
+			args[c.name] = audit.Stored(c.value)
+			where += " AND " + c.condition
 		}
 	}
 	switch f.Outcome {
 	case "":
 	case audit.OK:
-		b.WriteString(" AND outcome = 'ok'")
+		where += " AND outcome = 'ok'"
 	case auditlog.Failed:
-		b.WriteString(" AND outcome <> 'ok'")
+		where += " AND outcome <> 'ok'"
 	default:
-		add("outcome = $%d AND outcome <> 'ok'", audit.Stored(f.Outcome))
+		args["outcome"] = audit.Stored(f.Outcome)
+		where += " AND outcome = @outcome AND outcome <> 'ok'"
 	}
 	if f.Foreign != nil {
-		args = append(args, f.Foreign, auditlog.EdgeRole())
-		fmt.Fprintf(&b, " AND "+foreign, len(args)-1, len(args))
+		where += " AND " + foreign
 	}
-	return b.String(), args
+	return where, args
 }

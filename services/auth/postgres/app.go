@@ -157,28 +157,26 @@ func (s *Store) Keyring(ctx context.Context, code string, kind apps.Kind, at tim
 // listApps walks along the primary key, or that of a state, and looks for the secrets of what it has found.
 // The inner SELECT is cut off by LIMIT first, so EXISTS is asked for the rows of one page only. A search is a part of a text, which
 // no index helps with: it reads on until the page is full.
-func listApps(f apps.Filter) (string, []any) {
-	var s statement
-	s.add(`SELECT `+appColumns+`, EXISTS (SELECT FROM auth.app_secrets s WHERE s.service_code = a.service_code AND s.revoked_at IS NULL
-		AND (s.expires_at IS NULL OR s.expires_at > ?)) AS has_secret FROM (SELECT * FROM auth.connected_apps a WHERE true`, f.At)
+func listApps(f apps.Filter) (sql string, args pgx.NamedArgs) {
+	sql = `SELECT ` + appColumns + `, EXISTS (SELECT FROM auth.app_secrets s WHERE s.service_code = a.service_code AND s.revoked_at IS NULL
+		AND (s.expires_at IS NULL OR s.expires_at > @at)) AS has_secret FROM (SELECT * FROM auth.connected_apps a WHERE true`
 	if f.After != "" {
-		s.and(`a.service_code > ?`, text.Storable(f.After))
+		sql += ` AND a.service_code > @after`
 	}
 	if f.Search != "" {
-		part := "%" + postgres.LikePattern(text.Storable(f.Search)) + "%"
-		s.and(`(a.service_code ILIKE ? OR a.name ILIKE ?)`, part, part)
+		sql += ` AND (a.service_code ILIKE @part OR a.name ILIKE @part)`
 	}
 	if f.Status != "" {
-		s.and(`a.status = ?`, string(f.Status))
+		sql += ` AND a.status = @status`
 	}
-	s.add(` ORDER BY a.service_code LIMIT ?) a ORDER BY a.service_code`, f.Limit)
-	return s.sql.String(), s.args
+	return sql + ` ORDER BY a.service_code LIMIT @limit) a ORDER BY a.service_code`, pgx.NamedArgs{"at": f.At, "after": text.Storable(f.After),
+		"part": part(f.Search), "status": string(f.Status), "limit": f.Limit}
 }
 
 // Apps returns the apps of a filter, by code.
 func (s *Store) Apps(ctx context.Context, f apps.Filter) ([]apps.Listed, error) {
 	sql, args := listApps(f)
-	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[appRow], sql, args...)
+	rows, err := postgres.All(ctx, s.pool, pgx.RowToStructByNameLax[appRow], sql, args)
 	if err != nil {
 		return nil, explain(err)
 	}

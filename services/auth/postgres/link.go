@@ -220,29 +220,28 @@ func (s *Store) EndLink(ctx context.Context, id string, decide func(links.Link) 
 // listLinks walks down the primary key, or that of an app or a user, and looks for what belongs to the links it has found.
 // This is keyset pagination over ids, which hold a ULID: newest first. The indexes are identity_links_app and identity_links_user;
 // the joins come after LIMIT, so they touch the rows of one page.
-func listLinks(f links.Filter) (string, []any) {
-	var s statement
-	s.add(`SELECT ` + linkColumns + `, a.name AS app_name, a.status AS app_status, u.email, c.consented_at AS consent_at
-		FROM (SELECT * FROM auth.identity_links l WHERE l.status = 'ACTIVE'`)
+func listLinks(f links.Filter) (sql string, args pgx.NamedArgs) {
+	sql = `SELECT ` + linkColumns + `, a.name AS app_name, a.status AS app_status, u.email, c.consented_at AS consent_at
+		FROM (SELECT * FROM auth.identity_links l WHERE l.status = 'ACTIVE'`
 	if f.HubUser != "" {
-		s.and(`l.hub_user_id = ?`, text.Storable(f.HubUser))
+		sql += ` AND l.hub_user_id = @user`
 	}
 	if f.Service != "" {
-		s.and(`l.service_code = ?`, text.Storable(f.Service))
+		sql += ` AND l.service_code = @service`
 	}
 	if f.After != "" {
-		s.and(`l.id < ?`, text.Storable(f.After))
+		sql += ` AND l.id < @after`
 	}
-	s.add(` ORDER BY l.id DESC LIMIT ?) l JOIN auth.connected_apps a ON a.service_code = l.service_code
+	return sql + ` ORDER BY l.id DESC LIMIT @limit) l JOIN auth.connected_apps a ON a.service_code = l.service_code
 		JOIN auth.users u ON u.id = l.hub_user_id
-		JOIN auth.link_consents c ON c.link_id = l.id AND c.version = l.consent_version ORDER BY l.id DESC`, f.Limit)
-	return s.sql.String(), s.args
+		JOIN auth.link_consents c ON c.link_id = l.id AND c.version = l.consent_version ORDER BY l.id DESC`,
+		pgx.NamedArgs{"user": text.Storable(f.HubUser), "service": text.Storable(f.Service), "after": text.Storable(f.After), "limit": f.Limit}
 }
 
 // ListLinks returns the links of a filter.
 func (s *Store) ListLinks(ctx context.Context, f links.Filter) ([]links.Listed, error) {
 	sql, args := listLinks(f)
-	page, err := postgres.All(ctx, s.pool, pgx.RowToStructByName[links.Listed], sql, args...)
+	page, err := postgres.All(ctx, s.pool, pgx.RowToStructByName[links.Listed], sql, args)
 	return page, explain(err)
 }
 

@@ -43,7 +43,7 @@ func TestListsUseAnIndex(t *testing.T) {
 		t.Fatal(err)
 	}
 	role, now := connect(t, db.URL("auth")), time.Now()
-	plan := func(name, index, search, sql string, args []any) {
+	plan := func(name, index, search, sql string, args ...any) {
 		t.Helper()
 		if search != "" {
 			return
@@ -118,6 +118,6 @@ func TestListsUseAnIndex(t *testing.T) {
 		)
 		timed("links, "+name, func() error { _, err := s.ListLinks(t.Context(), f); return err })
 	}
-	plan("one link", "identity_links_pair", "", postgres.LinkOf, []any{"app-2", "u-11"})
+	plan("one link", "identity_links_pair", "", postgres.LinkOf, "app-2", "u-11")
 	timed("one link", func() error { _, _, err := s.LinkOf(t.Context(), "app-2", "u-11"); return err })
 }

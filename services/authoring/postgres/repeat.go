@@ -23,7 +23,8 @@ const counted = `($5::timestamptz IS NULL OR (d.queued_at, d.id) < ($5, $4::bigi
 // again and again makes nobody wait. The planner is not to know how many targets there are, nor which drafts: it would read all targets
 // that ever were.
 const earlierMails = `WITH own AS MATERIALIZED (
-		SELECT CASE count(*) WHEN 0 THEN 'infinity'::timestamptz ELSE coalesce(max(moved_at), '-infinity') END AS decided_at FROM authoring.drafts WHERE id = $4 AND status NOT IN ('draft', 'in_review')
+		SELECT CASE count(*) WHEN 0 THEN 'infinity'::timestamptz ELSE coalesce(max(moved_at), '-infinity') END AS decided_at
+		FROM authoring.drafts WHERE id = $4 AND status NOT IN ('draft', 'in_review')
 	), recent AS MATERIALIZED (
 		SELECT coalesce(array_agg(id), '{}') AS ids, min(id) AS first FROM (
 			SELECT id, status, queued_at, moved_at FROM authoring.drafts WHERE status IN ('in_review', 'approved')

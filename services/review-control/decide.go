@@ -219,10 +219,7 @@ func (s *Service) cancelDrafted(ctx context.Context, id ID, detail map[string]an
 		}
 		return err
 	}
-	own := &entry // of several who cancel at once, whose call goes through
-	if tooLate != nil {
-		own = nil
-	}
+	own := map[bool]*audit.Entry{true: &entry}[tooLate == nil] // of several who cancel at once, whose call goes through
 	if ended, err := s.c.Store.EndCancel(ctx, id, own); err != nil || ended {
 		return err
 	}

@@ -57,7 +57,7 @@ func TestScriptIsBootstrap(t *testing.T) {
 	}
 	logins := map[string]postgres.Login{}
 	for role, connections := range list.Connections() {
-		logins[role] = postgres.Login{Password: "secret", Connections: 7 * connections}
+		logins[role] = postgres.Login{Password: "secret", Connections: 8 * connections}
 	}
 	byProgram, byScript := hubtest.NewPostgres(t), hubtest.NewPostgres(t)
 	if err := postgres.Bootstrap(t.Context(), byProgram.SuperuserURL("postgres"), "hub", logins); err != nil {

@@ -28,9 +28,10 @@ type DecisionStore interface {
 	// Queueing tells that a draft is about to be queued for review.
 	Queueing(ctx context.Context, id ID) (bool, error)
 	// BeginCancel keeps the audit row of a cancellation that authoring is about to be asked for. Unless it is anew it tells whether one is
-	// kept. EndCancel puts own into the log, or that one for a nil; false when none is kept, because another call has.
+	// kept. EndCancel puts that into the log, or the entry of the call that was anew and has gone through, of several who cancel at once;
+	// false when none is kept, because another call has.
 	BeginCancel(ctx context.Context, id ID, entry audit.Entry, anew bool) (begun bool, err error)
-	EndCancel(ctx context.Context, id ID, own *audit.Entry) (ended bool, err error)
+	EndCancel(ctx context.Context, id ID, entry audit.Entry, anew bool) (ended bool, err error)
 }
 
 // Decide records a reviewer's decision on a target whose mail was shown to them.
@@ -219,8 +220,7 @@ func (s *Service) cancelDrafted(ctx context.Context, id ID, detail map[string]an
 		}
 		return err
 	}
-	own := map[bool]*audit.Entry{true: &entry}[tooLate == nil] // of several who cancel at once, whose call goes through
-	if ended, err := s.c.Store.EndCancel(ctx, id, own); err != nil || ended {
+	if ended, err := s.c.Store.EndCancel(ctx, id, entry, tooLate == nil); err != nil || ended {
 		return err
 	}
 	return refused(Cancelled, Cancel)

@@ -67,23 +67,24 @@ func (s *Store) BeginCancel(ctx context.Context, id reviewcontrol.ID, entry audi
 	return err == nil, explain(err)
 }
 
-// EndCancel puts own into the log, or the audit row that BeginCancel has kept where there is none, once; false when none is kept.
-func (s *Store) EndCancel(ctx context.Context, id reviewcontrol.ID, own *audit.Entry) (ended bool, err error) {
+// EndCancel puts the audit row of a cancellation into the log, once: entry where it is anew, else the one that BeginCancel has kept. It
+// tells false when none is kept any more.
+func (s *Store) EndCancel(ctx context.Context, id reviewcontrol.ID, entry audit.Entry, anew bool) (ended bool, err error) {
 	err = s.atomically(ctx, func(tx pgx.Tx) error {
 		var kept []byte
 		err := tx.QueryRow(ctx, `DELETE FROM review_control.cancellations WHERE draft_id = $1 RETURNING entry`, int64(id)).Scan(&kept)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return nil
 		}
-		if own == nil && err == nil {
-			own = &audit.Entry{}
-			err = json.Unmarshal(kept, own)
+		if err == nil && !anew {
+			entry = audit.Entry{}
+			err = json.Unmarshal(kept, &entry)
 		}
 		if err != nil {
 			return err
 		}
 		ended = true
-		return audit.Append(ctx, tx, *own)
+		return audit.Append(ctx, tx, entry)
 	})
 	return ended && err == nil, err
 }

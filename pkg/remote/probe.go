@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/discover"
+	"hub.internal/pkg/text"
 )
 
 const (
@@ -96,6 +97,7 @@ func (p *probe) check(ctx context.Context) error {
 		return &unreachable{cause: err}
 	}
 	if name := resp.Header.Get(discover.ServiceHeader); name != "" && name != p.service {
+		name = text.Shown(name, 40) // the log quotes it
 		p.foreign.Store(&name)
 	} else {
 		p.foreign.Store(nil)

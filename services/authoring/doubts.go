@@ -141,8 +141,8 @@ func (t DraftTarget) asks() repeat.Target {
 // repetition is what a target repeats, in words, and the doubt that it is.
 type repetition struct{ says, doubt string }
 
-// repeats says of targets of a draft, by their place, which earlier mail they repeat: of drafts that were queued before it, or decided on
-// before it was; of all as long as it was not queued.
+// repeats says of targets of a draft, by their place, which earlier mail they repeat: of drafts that were queued before it, or have moved
+// on before it did (decided on, sent); of all as long as it was not queued.
 func (s *Service) repeats(ctx context.Context, id ID, before *time.Time, targets []repeat.Target) (map[int]repetition, error) {
 	now, since := s.c.Now(), (*time.Time)(nil)
 	if s.c.ContactPause > 0 {

@@ -57,7 +57,7 @@ type Store interface {
 	SegmentPartners(ctx context.Context, segment Segment) (int, error)
 	// Earlier returns the gravest earlier mail to each target that has any, by its place: to the same address or partner in another draft
 	// than one that is about to leave or has left since then, and with the same text at any time; but those alone that were queued before
-	// a moment, or decided on before the one was. nil is no bound for before, and no mails to address or partner for since.
+	// a moment, or have moved on before the one did. nil is no bound for before, and no mails to address or partner for since.
 	Earlier(ctx context.Context, but ID, before, since *time.Time, targets []repeat.Target) (map[int]repeat.Mail, error)
 	// OutsideSegment returns those of the partners that a segment has nothing of, in their order.
 	OutsideSegment(ctx context.Context, segment Segment, partners []int64) ([]OutsidePartner, error)

@@ -98,7 +98,7 @@ check: $(LINT) ## gofmt, vet, lint, each module's build alone, import rules, the
 	@unformatted=$$(gofmt -l $(MODULES)); [ -z "$$unformatted" ] || { echo "gofmt -w these files:"; echo "$$unformatted"; exit 1; }
 	$(LINT) run --allow-parallel-runners $(MODULES:%=./%/...)
 	@for m in $(MODULES); do echo "build $$m alone"; (cd $$m && GOWORK=off $(COMPILE) ./... >/dev/null && GOWORK=off go mod tidy -diff >/dev/null) || { echo "$$m does not build alone, or is not tidy: make tidy"; exit 1; }; done
-	go test -count=1 -run "TestImportRules|TestFloors|TestRoomsAreSmall|TestPagesUseTheKit|TestCatalogues" ./pkg/hubtest
+	go test -count=1 -run "TestImportRules|TestFloors|TestRoomsAreSmall|TestPagesUseTheKit|TestCatalogues|Comments" ./pkg/hubtest
 	go test -count=1 ./pkg/inventory ./pkg/hubtest/contract
 	go run ./scripts/catalog -check
 	go run ./scripts/release licences

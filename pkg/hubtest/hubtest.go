@@ -95,7 +95,7 @@ func (s *shared[S]) end() error {
 	return nil
 }
 
-// own starts a server for one test alone.
+// startOwn starts a server for one test alone.
 func startOwn[S server](t testing.TB, name string, start func(context.Context, localserver.Options) (S, error)) S {
 	t.Helper()
 	needServers(t)

@@ -84,7 +84,7 @@ func Bootstrap(ctx context.Context, superuserURL, database string, logins map[st
 	return nil
 }
 
-// seal enters the database, whose functions and schema it takes from PUBLIC.
+// revokePublic takes the functions and the schema of a database from PUBLIC.
 func revokePublic(ctx context.Context, config *pgx.ConnConfig, database string) error {
 	config.Database = database
 	conn, err := pgx.ConnectConfig(ctx, config)

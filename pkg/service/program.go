@@ -117,7 +117,7 @@ func (p Program[S]) make(ctx context.Context, environ []string, examined func(Se
 	return h, p.Build(h, s)
 }
 
-// checked loads the settings and judges them.
+// loadSettings loads the settings and judges them.
 func loadSettings[S common](environ []string) (S, error) {
 	s, err := config.Load[S](environ)
 	if err != nil {

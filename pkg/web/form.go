@@ -205,7 +205,7 @@ func spoken(s string) template.HTMLAttr {
 	return template.HTMLAttr(` lang="` + language + `"`) //nolint:gosec // one of two words
 }
 
-// when shows a moment in UTC; times.js shows the reader's own time instead.
+// momentHTML shows a moment in UTC; times.js shows the reader's own time instead.
 func momentHTML(t any) template.HTML {
 	at, ok := t.(time.Time)
 	if p, isPointer := t.(*time.Time); isPointer && p != nil {

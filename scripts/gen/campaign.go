@@ -25,7 +25,7 @@ type campaign struct {
 	offers    int64
 }
 
-// Campaign ids grow with time, roughly. Starts are on the hours at which people
+// campaign makes one by its id. Ids grow with time, roughly. Starts are on the hours at which people
 // publish, so that many are equal, also among brands.
 func (p *plan) campaign(id int64) campaign {
 	brand, _ := p.campaignBrand.of(id)

@@ -115,7 +115,7 @@ func newPlan(scale float64, seed uint64) (*plan, error) {
 	return p, nil
 }
 
-// countries and their weights in percent, in the order of lexicons.
+// countryWeights are in percent, in the order of lexicons.
 var countryWeights = []int64{58, 12, 11, 11, 8}
 
 // country draws the language of a country by its weight.

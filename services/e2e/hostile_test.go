@@ -103,7 +103,7 @@ func (p *page) harm(at string) (list []string) {
 	return list
 }
 
-// hostile is a draft of vectors, one a target, and what its pages are.
+// hostileDraft is a draft of vectors, one a target, and what its pages are.
 type hostileDraft struct {
 	id      string
 	vectors []vector

@@ -65,7 +65,7 @@ func (s *shop) tried(err error) {
 	}
 }
 
-// work once: what waits in the store is done, in an order that does not change.
+// round does once what waits in the store, in an order that does not change.
 func (s *shop) round() {
 	s.t.Helper()
 	ctx := s.t.Context()
@@ -136,7 +136,7 @@ func (s *shop) happened(code string, trigger order.Trigger) int64 {
 	)
 }
 
-// refund is the input of one.
+// refundOf is the input of a refund.
 func refundOf(code string, amount int64) string {
 	return fmt.Sprintf(`{"code":%q,"amount":%d,%s}`, code, amount, account)
 }

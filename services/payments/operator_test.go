@@ -167,7 +167,7 @@ func (d *desk) book(code string) *order.Aggregate {
 	return a
 }
 
-// deposit is the address of the newest deposit of an order.
+// depositPath is the address of the newest deposit of an order.
 func (d *desk) depositPath(code string) string {
 	d.t.Helper()
 	a := d.book(code)

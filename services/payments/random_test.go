@@ -136,7 +136,7 @@ func (p *play) one(route string) {
 	p.send(route, p.key(), `{"code":"`+p.order()+`"}`)
 }
 
-// looks into what has come, and tells what is to be told.
+// work looks into what has come, and tells what is to be told.
 func (p *play) work() {
 	ctx := context.Background()
 	if err := p.sim.Settle(ctx); err != nil {

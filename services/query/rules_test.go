@@ -16,7 +16,7 @@ import (
 	"hub.internal/services/query"
 )
 
-// ids lists the brands of a page.
+// brands lists the ids of the brands of a page.
 func (x *tools) brands(input string) string {
 	x.t.Helper()
 	var b strings.Builder

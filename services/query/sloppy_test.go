@@ -276,9 +276,9 @@ func TestSloppyCalls(t *testing.T) {
 	}
 }
 
-// holdGolden compares with testdata/sloppy, or with the file of sloppy/mysql where MySQL answers otherwise.
 var today = regexp.MustCompile(`today is \d{4}-\d\d-\d\d`)
 
+// holdGolden compares with testdata/sloppy, or with the file of sloppy/mysql where MySQL answers otherwise.
 func holdGolden(t *testing.T, name string, g golden) {
 	t.Helper()
 	var b bytes.Buffer

@@ -275,7 +275,7 @@ func TestConsolePolicies(t *testing.T) {
 
 const hostile = `"><script>alert(1)</script><img src=x onerror=alert(2)>`
 
-// anything that would run, load or submit.
+// active is anything that would run, load or submit.
 var active = regexp.MustCompile(`(?i)<script(?:\s[^>]*)?>[^<]|<script>|<img|<[^>]*\son[a-z]+\s*=|` +
 	`<[^>]*\sstyle\s*=|(?:href|src|action)="?\s*(?:javascript|data):`)
 

@@ -63,7 +63,7 @@ var (
 	says    = regexp.MustCompile(`\bsay "([^"]*)"`)
 	// choosing are the actions that end a message.
 	choosing = regexp.MustCompile(`^\{\{-?\s*(?:if|else|end|range|with|define|block|break|continue|/\*|\$\w+(?:, \$\w+)? :?=)`)
-	// parts of a sentence are these elements; all others end a message. What code and kbd say is nobody's language.
+	// inline are the elements that are part of a sentence; all others end a message. What code and kbd say is nobody's language.
 	inline = map[string]bool{"a": true, "abbr": true, "b": true, "bdi": true, "cite": true, "code": true, "em": true, "i": true,
 		"kbd": true, "q": true, "small": true, "span": true, "strong": true, "sub": true, "sup": true, "u": true}
 	// attribute is one that people read, up to its value.

@@ -54,7 +54,7 @@ func menus(ctx context.Context, q postgres.Querier) ([]admin.Group, error) {
 const ordering = `LOCK TABLE admin.menu_groups IN SHARE UPDATE EXCLUSIVE MODE`
 
 const (
-	// decide is told how many there are, and where the last one stands.
+	// siblingGroups and siblingItems tell how many there are, and where the last one stands.
 	siblingGroups = `SELECT count(*), coalesce(max(position), 0) AS last FROM admin.menu_groups`
 	siblingItems  = `SELECT count(*), coalesce(max(position), 0) AS last FROM admin.menu_items WHERE group_id = $1`
 

@@ -159,7 +159,7 @@ func (s *Store) Versions(ctx context.Context, group, item string, below, limit i
 	return list, explain(err)
 }
 
-// created_by is the maker of the version that is copied; who has restored it is the origin.
+// restorePage keeps the maker of the version that it copies; who has restored it is the origin.
 const restorePage = `INSERT INTO admin.page_versions (item_id, version, title, description, sections, bytes, created_by, restored_from,
 		created_at, service, external_user_id, credential_id, hub_user)
 	SELECT item_id, $3::int, title, description, sections, bytes, created_by, version, $4, $5, $6, $7, $8

@@ -49,7 +49,7 @@ var (
 
 var scopes = []string{"explore", "sql", "query", "author", "control", "admin:read", "admin:write"}
 
-// edge is two gateways with the committed catalog before one owner of all tools, which answers each with the tool's
+// fixture is two gateways with the committed catalog before one owner of all tools, which answers each with the tool's
 // first example, and keeps the keys of writes.
 type fixture struct {
 	urls    []string

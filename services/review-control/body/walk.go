@@ -61,7 +61,7 @@ type look struct{ color, back markup.Color }
 // on white is below, #cccccc is not.
 const leastContrast = 1.6
 
-// browsers' own colour of links.
+// linkColor is browsers' own.
 var linkColor = markup.Color{B: 0xee}
 
 // inside is the look of an element in one of look l.

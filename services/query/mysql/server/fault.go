@@ -54,7 +54,7 @@ type connectError struct{ error }
 
 func (e connectError) Unwrap() error { return e.error }
 
-// connecting marks an error of making a connection.
+// Connecting marks an error of making a connection.
 func Connecting(err error) error {
 	if err == nil {
 		return nil

@@ -17,8 +17,8 @@ import (
 const (
 	// overdueAfter is how long a statement that was stopped may take to leave the server.
 	overdueAfter = time.Second
-	// askEvery is the time between two looks at the server's processes: a quarter of the
-	// youngest doubt's age within these bounds; askFailed is the greatest after failures.
+	// askSoonest and askLatest bound the time between two looks at the server's processes, a quarter of the
+	// youngest doubt's age; askFailed is the longest after failures.
 	askSoonest, askLatest, askFailed = 10 * time.Millisecond, time.Second, 5 * time.Second
 	// killLatest is the greatest time between two KILLs of one connection.
 	killLatest = 30 * time.Second

@@ -139,7 +139,7 @@ func NewReader(s *server.Server, o ReaderOptions) *Reader {
 	return r
 }
 
-// statements opens the sessions of statements that have the same time.
+// newStatements opens the sessions of statements that have the same time.
 func newStatements(s *server.Server, o ReaderOptions, timeout time.Duration, most int, sqlModes ...string) statements {
 	db := sql.OpenDB(&sessions{server: s, timeout: timeout, maxRows: o.MaxRows, tmpBytes: o.TmpBytes, sqlModes: sqlModes})
 	db.SetMaxOpenConns(most)

@@ -76,7 +76,9 @@ func (p *probe) run(ctx context.Context, heard func(error)) {
 		if called := p.called.Swap(false); err == nil && !called {
 			every = idleEvery
 		}
-		next.Reset(time.Until(began.Add(every)))
+		// All probes begin at the same moments: a process that wakes up a few times a second costs less than one that does for
+		// each neighbour.
+		next.Reset(time.Until(began.Truncate(every).Add(every)))
 	}
 }
 

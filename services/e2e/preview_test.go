@@ -30,13 +30,20 @@ func (h *held) answer(index int, policy, document string) {
 	)
 }
 
-// TestNothingRunsInAPreview puts into the frame of a mail what the allow-list of markup takes out, as if it had failed.
-// The frame has the console's origin, so that the page can measure it: nothing of a mail may run in it, or lead the
-// window away. Both of its bounds hold alone: the sandbox of the frame, and the policy of the answer.
-func TestNothingRunsInAPreview(t *testing.T) {
+// TestPreviews: what a mail is shown in.
+func TestPreviews(t *testing.T) {
 	t.Parallel()
 	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
 	ada := s.person("Ada Lovelace", "reviewer")
+	t.Run("nothing runs", func(t *testing.T) { nothingRuns(t, s, ada) })
+	t.Run("as high as its mail", func(t *testing.T) { isAsHighAsItsMail(t, s, ada) })
+	t.Run("wide mails are made smaller", func(t *testing.T) { wideMailsAreMadeSmaller(t, s, ada) })
+}
+
+// nothingRuns puts into the frame of a mail what the allow-list of markup takes out, as if it had failed.
+// The frame has the console's origin, so that the page can measure it: nothing of a mail may run in it, or lead the
+// window away. Both of its bounds hold alone: the sandbox of the frame, and the policy of the answer.
+func nothingRuns(t *testing.T, s *suite, ada person) {
 	id := s.queued(t, s.draft(t, draftOptions{targets: 1, madeUp: true}))
 	path := "/drafts/" + id + "/targets/0"
 	p := s.signedIn(t, ada, path)
@@ -126,11 +133,8 @@ func TestNothingRunsInAPreview(t *testing.T) {
 	}
 }
 
-// TestThePreviewIsAsHighAsItsMail: the page measures it, so that all of a mail is in it without a bar to scroll by.
-func TestThePreviewIsAsHighAsItsMail(t *testing.T) {
-	t.Parallel()
-	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
-	ada := s.person("Ada Lovelace", "reviewer")
+// isAsHighAsItsMail: the page measures it, so that all of a mail is in it without a bar to scroll by.
+func isAsHighAsItsMail(t *testing.T, s *suite, ada person) {
 	bodies := []string{
 		"<p>Short.</p>",
 		strings.Repeat("<p>"+strings.Repeat("many words ", 30)+"</p>", 10),
@@ -168,12 +172,9 @@ func TestThePreviewIsAsHighAsItsMail(t *testing.T) {
 	}
 }
 
-// TestWideMailsAreMadeSmaller: a table whose words are wider than a phone keeps its words whole, and is shown whole, in a smaller size;
+// wideMailsAreMadeSmaller: a table whose words are wider than a phone keeps its words whole, and is shown whole, in a smaller size;
 // what would be too small to be read scrolls, and is not approved among others.
-func TestWideMailsAreMadeSmaller(t *testing.T) {
-	t.Parallel()
-	s := start(t, options{env: []string{"HUB_DRAFT_RECIPIENTS=not_b2c"}})
-	ada := s.person("Ada Lovelace", "reviewer")
+func wideMailsAreMadeSmaller(t *testing.T, s *suite, ada person) {
 	table := func(columns int) string {
 		row := strings.Repeat(`<td style="padding:6px">Availability</td><td style="padding:6px">1,200,000</td>`, columns/2)
 		return "<p>Dear partner,</p><table border=1><tr>" + row + "</tr></table><p>Yours</p>"

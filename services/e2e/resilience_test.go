@@ -13,10 +13,28 @@ import (
 	"hub.internal/pkg/hubtest"
 )
 
-// TestAServiceThatDiesCostsLittle kills query under load: no call hangs, every answer is the
+// TestResilience breaks one thing after the other in a stack with two gateways; each part but the last mends what it has broken.
+func TestResilience(t *testing.T) {
+	s := start(t, options{gateways: 2})
+	for _, part := range []struct {
+		name string
+		run  func(*testing.T, *suite)
+	}{
+		{"a service dies", aServiceDies},
+		{"a service hangs", aServiceHangs},
+		{"a caller leaves", aCallerLeaves},
+		{"Redis is away", redisIsAway},
+		{"a key is revoked", aKeyIsRevoked},
+		{"any start order", anyStartOrder},
+		{"SIGTERM", termFinishesCalls},
+	} {
+		t.Run(part.name, func(t *testing.T) { part.run(t, s) })
+	}
+}
+
+// aServiceDies kills query under load: no call hangs, every answer is the
 // tool's or E_DB, the catalog stays whole, and the tools are back when the process is.
-func TestAServiceThatDiesCostsLittle(t *testing.T) {
-	s := start(t, options{})
+func aServiceDies(t *testing.T, s *suite) {
 	s.process["query"].Kill()
 	var took []time.Duration
 	for range 20 {
@@ -84,9 +102,8 @@ func TestKillUnderLoad(t *testing.T) {
 	t.Logf("answers %v", codes)
 }
 
-// TestAServiceThatHangsIsFoundOut: a stopped process still accepts connections.
-func TestAServiceThatHangsIsFoundOut(t *testing.T) {
-	s := start(t, options{})
+// aServiceHangs: a stopped process still accepts connections.
+func aServiceHangs(t *testing.T, s *suite) {
 	if err := s.process["query"].Pause(); err != nil {
 		t.Fatal(err)
 	}
@@ -108,10 +125,9 @@ func TestAServiceThatHangsIsFoundOut(t *testing.T) {
 	hubtest.Eventually(t, "query answers again", func() bool { return s.call("get_brand", `{"brandId":1}`).OK })
 }
 
-// TestRedisIsAConvenience stops and hangs Redis: every call is answered in time, and the
+// redisIsAway stops and hangs Redis: every call is answered in time, and the
 // limits hold: a key has its burst in Redis once, and once in a replica that Redis does not answer in time.
-func TestRedisIsAConvenience(t *testing.T) {
-	s := start(t, options{})
+func redisIsAway(t *testing.T, s *suite) {
 	limited := s.issue("--scopes", "query", "--user-per-minute", "1", "--user-burst", "5").Key
 	began, allowed := time.Now(), 0
 	check := func(when string) {
@@ -151,9 +167,8 @@ func TestRedisIsAConvenience(t *testing.T) {
 	})
 }
 
-// TestARevokedKeyStopsOnEveryReplica: at once by notice, within two seconds without one.
-func TestARevokedKeyStopsOnEveryReplica(t *testing.T) {
-	s := start(t, options{gateways: 2})
+// aKeyIsRevoked: at once by notice, within two seconds without one.
+func aKeyIsRevoked(t *testing.T, s *suite) {
 	replicas := []string{"http://" + s.addr["gateway"], "http://" + s.addr["gateway-2"]}
 	use := func(url, key string) string {
 		r, err := s.send(t.Context(), url, "POST", "/api/tools/list_categories", "{}", "Authorization", "Bearer "+key)
@@ -197,11 +212,13 @@ func TestARevokedKeyStopsOnEveryReplica(t *testing.T) {
 	if took := stops(3 * time.Second); took > hubtest.Here(3*time.Second) {
 		t.Errorf("without notices: refused after %s", took)
 	}
+	if err := s.redis.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
 }
 
-// TestTermFinishesCallsInFlight: readiness fails, the call that runs is answered, exit 0.
-func TestTermFinishesCallsInFlight(t *testing.T) {
-	s := start(t, options{})
+// termFinishesCalls: readiness fails, the call that runs is answered, exit 0.
+func termFinishesCalls(t *testing.T, s *suite) {
 	answered := make(chan reply, 1)
 	go func() {
 		r, err := s.send(context.Background(), s.url, "POST", "/api/tools/execute_read_sql", `{"sql":"SELECT SLEEP(5)"}`)
@@ -226,10 +243,9 @@ func TestTermFinishesCallsInFlight(t *testing.T) {
 	}
 }
 
-// TestAnyStartOrder: a gateway that starts alone serves the committed catalog, and its tools
+// anyStartOrder: a gateway that starts alone serves the committed catalog, and its tools
 // come to life as the services do.
-func TestAnyStartOrder(t *testing.T) {
-	s := start(t, options{})
+func anyStartOrder(t *testing.T, s *suite) {
 	for _, name := range []string{"gateway", "auth", "query"} {
 		s.process[name].Kill()
 	}
@@ -256,10 +272,9 @@ func TestAnyStartOrder(t *testing.T) {
 	hubtest.Eventually(t, "query's tools answer", func() bool { return s.call("get_brand", `{"brandId":1}`).OK })
 }
 
-// TestALeavingCallerEndsItsStatement: the caller hangs up, and a second later nothing of its
+// aCallerLeaves: the caller hangs up, and a second later nothing of its
 // statement runs on the server.
-func TestALeavingCallerEndsItsStatement(t *testing.T) {
-	s := start(t, options{})
+func aCallerLeaves(t *testing.T, s *suite) {
 	leave := func(id string) (took time.Duration) {
 		t.Helper()
 		ctx, leave := context.WithCancel(t.Context())

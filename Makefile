@@ -13,8 +13,8 @@ TESTFLAGS ?= -race -vet=off -ldflags=-s -timeout 110m -p 3
 # in them, and takes their time three times. They are compiled with the objects of make check.
 UNRACED   := deploy/observe k8s pkg/config pkg/csvguard pkg/fault pkg/hubtest pkg/inventory pkg/jsontree pkg/markup \
 	pkg/netguard pkg/picture pkg/schema pkg/seal pkg/text pkg/tool/tooltest pkg/web/i18n scripts/bench scripts/catalog \
-	scripts/gen scripts/release services/admin/console/figures services/admin/console/table services/auth/apps \
-	services/authoring/evidence services/authoring/lookalike services/authoring/slip services/authoring/template \
+	scripts/gen scripts/release services/admin/console/charts services/admin/console/table services/auth/apps \
+	services/authoring/evidence services/authoring/lint services/authoring/lookalike services/authoring/template \
 	services/client/input services/gateway/v1 services/payments/order services/query/keyword services/query/sqlguard \
 	services/review-control/body services/review-control/console/evidence services/review-control/suppression \
 	services/review-control/triage

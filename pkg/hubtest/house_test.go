@@ -23,7 +23,7 @@ func TestImportRules(t *testing.T) {
 		"services/review-control/suppression", "services/review-control/triage", "services/review-control/console/evidence",
 		"services/auth/apps", "services/auth/links", "services/auth/bulkhead",
 		"services/payments/credentials", "services/payments/provider", "services/payments/order",
-		"services/authoring/evidence", "services/authoring/lookalike", "services/authoring/repeat", "services/authoring/slip",
+		"services/authoring/evidence", "services/authoring/lookalike", "services/authoring/repeat", "services/authoring/lint",
 		"services/authoring/template",
 		"services/client/output", "services/admin/auditlog",
 	}
@@ -66,7 +66,7 @@ func TestImportRules(t *testing.T) {
 				"pkg/web",
 			},
 			Never:  []string{"hub/..."},
-			Allow:  []string{"pkg/fault", "pkg/schema", "pkg/caller", "pkg/tool", "pkg/hop", "pkg/csvguard", "pkg/text", "pkg/web/i18n"},
+			Allow:  []string{"pkg/fault", "pkg/schema", "pkg/caller", "pkg/tool", "pkg/rpc", "pkg/csvguard", "pkg/text", "pkg/web/i18n"},
 			Reason: "pages are rendered from what a handler hands over; they reach for no store and no neighbour",
 		},
 		// The rooms of a service: cmd → rooms → root → leaves, and no room into another.

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 )
 
 // proxiedRequest is a request on its way through Proxy.
@@ -54,7 +54,7 @@ func (u *upload) fault() error {
 	ended := u.ended.Load()
 	switch {
 	case ended != nil && !errors.Is(*ended, io.EOF):
-		return hop.Unread(*ended)
+		return rpc.Unread(*ended)
 	case ended == nil && errors.Is(u.ctx.Err(), context.DeadlineExceeded):
 		return fault.New(fault.Validation, "The form did not arrive in the time that there is for it. Send it again.").Because(u.ctx.Err())
 	}
@@ -157,7 +157,7 @@ func (c *Client) proxyTo(ctx context.Context, addr string, probe *probe, p *prox
 		}
 		return nil, err
 	}
-	if resp.Header.Get(hop.RefusedHeader) != "" {
+	if resp.Header.Get(rpc.RefusedHeader) != "" {
 		defer resp.Body.Close()
 		return nil, &unreachable{cause: errTokenRefused, unsent: p.upload == nil}
 	}

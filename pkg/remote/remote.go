@@ -32,8 +32,8 @@ import (
 	"hub.internal/pkg/admission"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote/direct"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/tool"
 )
 
@@ -339,14 +339,14 @@ func (c *Client) send(ctx context.Context, addr string, probe *probe, r Request)
 	if err != nil {
 		return nil, err
 	}
-	if resp.Header.Get(hop.FaultHeader) != "" || !r.succeeds(resp.StatusCode) {
+	if resp.Header.Get(rpc.FaultHeader) != "" || !r.succeeds(resp.StatusCode) {
 		defer resp.Body.Close()
 		return nil, readFault(resp)
 	}
-	count, _ := strconv.Atoi(resp.Header.Get(hop.CountHeader))
-	head := tool.Head{Status: resp.StatusCode, Count: count, Replayed: resp.Header.Get(hop.ReplayedHeader) == "true",
+	count, _ := strconv.Atoi(resp.Header.Get(rpc.CountHeader))
+	head := tool.Head{Status: resp.StatusCode, Count: count, Replayed: resp.Header.Get(rpc.ReplayedHeader) == "true",
 		Location: resp.Header.Get("Location")}
-	if age, err := strconv.ParseInt(resp.Header.Get(hop.AgeHeader), 10, 64); err == nil {
+	if age, err := strconv.ParseInt(resp.Header.Get(rpc.AgeHeader), 10, 64); err == nil {
 		head.Age = time.Duration(age) * time.Millisecond
 	}
 	return &Response{Head: head, Data: s.bodyOf(resp.Body, c.stall), Length: resp.ContentLength}, nil
@@ -414,7 +414,7 @@ func (c *Client) request(ctx context.Context, addr string, r Request) (*http.Req
 // setDeadline tells the neighbour how long the caller will wait.
 func setDeadline(ctx context.Context, h http.Header) {
 	if deadline, ok := ctx.Deadline(); ok {
-		h.Set(hop.DeadlineHeader, strconv.FormatInt(max(time.Until(deadline).Milliseconds(), 1), 10))
+		h.Set(rpc.DeadlineHeader, strconv.FormatInt(max(time.Until(deadline).Milliseconds(), 1), 10))
 	}
 }
 
@@ -424,7 +424,7 @@ func refused(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// ReadFault reads the fault of an answer that carries one (hop.FaultHeader).
+// ReadFault reads the fault of an answer that carries one (rpc.FaultHeader).
 func ReadFault(resp *http.Response) error {
 	err := readFault(resp)
 	if Unanswered(err) {
@@ -450,7 +450,7 @@ func readFault(resp *http.Response) error {
 	if err != nil {
 		return &unreachable{cause: fmt.Errorf("status %d: %w", resp.StatusCode, err), unsent: resp.StatusCode == http.StatusServiceUnavailable}
 	}
-	if resp.Header.Get(hop.RefusedHeader) != "" {
+	if resp.Header.Get(rpc.RefusedHeader) != "" {
 		return &unreachable{cause: fmt.Errorf("%w: %s", errTokenRefused, f.Message), unsent: true}
 	}
 	return f.Answered(resp.StatusCode)

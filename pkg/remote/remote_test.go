@@ -23,10 +23,10 @@ import (
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/discover"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/localserver"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/tool"
 )
 
@@ -89,13 +89,13 @@ func (i *instance) hang(_ http.ResponseWriter, r *http.Request) {
 func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 func ok(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set(hop.CountHeader, "3")
+	w.Header().Set(rpc.CountHeader, "3")
 	_, _ = io.WriteString(w, `{"said":"hello"}`)
 }
 
 func refuse(f *fault.Error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		hop.WriteFault(r.Context(), slog.New(slog.DiscardHandler), w, f)
+		rpc.WriteFault(r.Context(), slog.New(slog.DiscardHandler), w, f)
 	}
 }
 
@@ -616,7 +616,7 @@ func TestDeadlineIsE_DB(t *testing.T) {
 	var deadline atomic.Value
 	ctx := due{t.Context(), time.Now().Add(9 * time.Second), make(chan struct{})}
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		deadline.Store(r.Header.Get(hop.DeadlineHeader))
+		deadline.Store(r.Header.Get(rpc.DeadlineHeader))
 		close(ctx.passed)
 		i.hang(w, r)
 	})
@@ -692,7 +692,7 @@ func TestACodeOfALaterReleaseIsAnAnswer(t *testing.T) {
 	t.Parallel()
 	for status, retryable := range map[int]bool{http.StatusConflict: false, http.StatusTooManyRequests: true} {
 		later := func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set(hop.FaultHeader, "1")
+			w.Header().Set(rpc.FaultHeader, "1")
 			w.WriteHeader(status)
 			_, _ = io.WriteString(w, `{"code":"E_LATER","message":"It is of a later release.","details":{"since":2}}`)
 		}
@@ -732,7 +732,7 @@ func TestACodeOfALaterReleaseIsAnAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerAndRequestTravelWhole uses the real other end: hop.Handler.
+// TestAnswerAndRequestTravelWhole uses the real other end: rpc.Handler.
 func TestAnswerAndRequestTravelWhole(t *testing.T) {
 	t.Parallel()
 	k := theirs(t)
@@ -745,7 +745,7 @@ func TestAnswerAndRequestTravelWhole(t *testing.T) {
 		RequestID:      "req_1",
 	}
 	mux := http.NewServeMux()
-	mux.Handle("POST /internal/tools/x", hop.Handler(func(ctx context.Context, request any) (any, error) {
+	mux.Handle("POST /internal/tools/x", rpc.Handler(func(ctx context.Context, request any) (any, error) {
 		call := request.(*tool.Call)
 		deadline, has := ctx.Deadline()
 		if left := time.Until(deadline); !has || left > 10*time.Second || left < 5*time.Second {
@@ -764,7 +764,7 @@ func TestAnswerAndRequestTravelWhole(t *testing.T) {
 	client := newClient(t, 0, strings.TrimPrefix(server.URL, "http://"))
 	response, err := client.Do(
 		caller.With(t.Context(), who),
-		remote.Request{Path: hop.ToolPath("x"), Body: []byte(`{"a": 1}`), IdempotencyKey: "k 1"},
+		remote.Request{Path: rpc.ToolPath("x"), Body: []byte(`{"a": 1}`), IdempotencyKey: "k 1"},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -783,7 +783,7 @@ func TestATokenThatIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	quiet := slog.New(slog.DiscardHandler)
 	answer := func(k *caller.Keys) http.HandlerFunc {
-		return hop.Authenticated(k, caller.Agents(), quiet, http.HandlerFunc(ok)).ServeHTTP
+		return rpc.Authenticated(k, caller.Agents(), quiet, http.HandlerFunc(ok)).ServeHTTP
 	}
 	ctx := caller.With(t.Context(), caller.Caller{Kind: caller.Key})
 	deaf := start(t, "", answer(callertest.Keys(t, "query", "authoring")))
@@ -821,12 +821,12 @@ func TestWhoeverACallIsForIsShownWhenAsked(t *testing.T) {
 		c := caller.From(ctx)
 		return out{c.Kind, c.CredentialID, c.RequestID}, nil
 	}
-	hop.Server{
+	rpc.Server{
 		Mux:    mux,
 		Keys:   theirs(t),
 		Logger: quiet,
 	}.Operation(
-		hop.New(hop.Declaration{Path: "/internal/who", Takes: caller.Rule{"authoring": {caller.Service, caller.Key}}}, who),
+		rpc.New(rpc.Declaration{Path: "/internal/who", Takes: caller.Rule{"authoring": {caller.Service, caller.Key}}}, who),
 	)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)

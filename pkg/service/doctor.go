@@ -15,9 +15,9 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/text"
 )
 
@@ -151,7 +151,7 @@ func (h *Host) checkAudit(ctx context.Context) error {
 // checkNeighbour asks whether a neighbour can be found, answers, and believes what this process signs.
 func (h *Host) checkNeighbour(name string, c *remote.Client) check {
 	return check{"neighbour " + name, func(ctx context.Context) error {
-		response, err := c.Do(caller.Alone(ctx, h.name), remote.Request{Method: http.MethodGet, Path: hop.TrustPath, Retry: true,
+		response, err := c.Do(caller.Alone(ctx, h.name), remote.Request{Method: http.MethodGet, Path: rpc.TrustPath, Retry: true,
 			Success: []int{http.StatusNoContent}})
 		switch {
 		case err == nil:

@@ -11,10 +11,10 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/discover"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/jobs"
 	"hub.internal/pkg/postgres"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
@@ -29,7 +29,7 @@ type Host struct {
 	pool      *postgres.Pool
 	audit     *audit.Log
 	directory *discover.Directory
-	server    hop.Server
+	server    rpc.Server
 	addr      net.Addr
 	manifest  tool.Manifest
 	public    bool
@@ -46,7 +46,7 @@ func newHost(ctx context.Context, name string, s Settings, effective any, connec
 		return nil, err
 	}
 	h := &Host{name: name, process: p, pool: pool, audit: audit.NewLog(pool, p.logger),
-		server: hop.Server{Mux: http.NewServeMux(), Keys: p.keys, Logger: p.logger}, manifest: tool.Manifest{Service: name, Tools: []tool.Spec{}}}
+		server: rpc.Server{Mux: http.NewServeMux(), Keys: p.keys, Logger: p.logger}, manifest: tool.Manifest{Service: name, Tools: []tool.Spec{}}}
 	if h.directory, err = discover.Open(s.directory(), p.logger); err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
@@ -137,7 +137,7 @@ func (h *Host) Tools(tools ...tool.Tool) {
 
 // Tools serves tools to the gateway, each with a span, metrics and the audit row of a read or of
 // a refusal.
-func Tools(s hop.Server, log *audit.Log, tools ...tool.Tool) {
+func Tools(s rpc.Server, log *audit.Log, tools ...tool.Tool) {
 	for _, t := range tools {
 		s.Tool(t, telemetry.Endpoint(t.Spec.Name), log.Calls(t))
 	}
@@ -153,14 +153,14 @@ func (h *Host) Routes(routes ...tool.APIRoute) {
 func (h *Host) Notifications(n *tool.Notifications) { h.manifest.Notifications = n }
 
 // Routes serves routes of the API to the gateway, each as Tools does a tool.
-func Routes(s hop.Server, log *audit.Log, routes ...tool.APIRoute) {
+func Routes(s rpc.Server, log *audit.Log, routes ...tool.APIRoute) {
 	for _, r := range routes {
 		s.Route(r, telemetry.Endpoint(r.Spec.Name), log.Calls(r.Tool))
 	}
 }
 
 // Operations serves operations to neighbours.
-func (h *Host) Operations(operations ...hop.Operation) {
+func (h *Host) Operations(operations ...rpc.Operation) {
 	for _, o := range operations {
 		h.manifest.Operations = append(h.manifest.Operations, o.Spec)
 	}
@@ -168,7 +168,7 @@ func (h *Host) Operations(operations ...hop.Operation) {
 }
 
 // Operations serves operations to neighbours, each with a span and metrics.
-func Operations(s hop.Server, operations ...hop.Operation) {
+func Operations(s rpc.Server, operations ...rpc.Operation) {
 	for _, o := range operations {
 		s.Operation(o, telemetry.Endpoint(o.Name()))
 	}

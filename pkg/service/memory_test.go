@@ -17,8 +17,8 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/rpc"
 )
 
 // cgroup names the group that the program enters, as a container's first process is in one.
@@ -123,7 +123,7 @@ func keepers(mux *http.ServeMux, released context.Context) {
 	keep := func(until <-chan struct{}) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			ctx := caller.With(r.Context(), caller.Caller{Kind: caller.Key, CredentialID: r.Header.Get("X-Account")})
-			b, err := hop.ReadBody(ctx, r.Body, r.ContentLength, 32<<20)
+			b, err := rpc.ReadBody(ctx, r.Body, r.ContentLength, 32<<20)
 			if f := fault.From(err); f != nil {
 				w.Header().Set("Retry-After", strconv.Itoa(int(f.RetryAfter.Seconds())))
 				http.Error(w, string(f.Code), f.Status())

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/web/i18n"
 )
 
@@ -50,8 +50,8 @@ func (f *FindResponse) Add(most int, hits ...Hit) {
 // FindOperation is the operation at FindPath. find returns what the user may see of what there is; of anybody else's
 // questions nothing is found. It names it in the language of who looks, of which site has the words; nobody asks for the site before
 // somebody looks for something.
-func FindOperation(site func() *Site, find func(ctx context.Context, u User, text string) (FindResponse, error)) hop.Operation {
-	return hop.New(hop.Declaration{Path: FindPath, Takes: caller.Rule{caller.Gateway: {caller.User}}},
+func FindOperation(site func() *Site, find func(ctx context.Context, u User, text string) (FindResponse, error)) rpc.Operation {
+	return rpc.New(rpc.Declaration{Path: FindPath, Takes: caller.Rule{caller.Gateway: {caller.User}}},
 		func(ctx context.Context, in FindRequest) (FindResponse, error) {
 			u, signedIn := UserOf(ctx)
 			if !signedIn || in.Text == "" {

@@ -21,7 +21,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web/i18n"
 )
@@ -189,12 +189,12 @@ func (s *Site) HandleUpTo(mux *http.ServeMux, pattern string, access Access, lim
 	if access == (Access{}) {
 		panic(fmt.Sprintf("web: the page %q does not say whom it is for", pattern))
 	}
-	mux.Handle(pattern, hop.Authenticated(s.o.Keys, caller.Browsers(), s.o.Logger, s.page(access, limit, h)))
+	mux.Handle(pattern, rpc.Authenticated(s.o.Keys, caller.Browsers(), s.o.Logger, s.page(access, limit, h)))
 }
 
 // Mount serves the assets. The gateway finds them by Routes.
 func (s *Site) Mount(mux *http.ServeMux) {
-	mux.Handle("GET "+s.assets.prefix, hop.Authenticated(s.o.Keys, caller.Browsers(), s.o.Logger, s.assets))
+	mux.Handle("GET "+s.assets.prefix, rpc.Authenticated(s.o.Keys, caller.Browsers(), s.o.Logger, s.assets))
 }
 
 // Assets serves the files of the layout without asking for a token.

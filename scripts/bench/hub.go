@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 )
 
 // hubTarget is Hub as an agent sees it: the gateway's REST interface with an API key.
@@ -141,7 +141,7 @@ func serviceTarget(s *stack, on source) target {
 			}
 			c := &httpSession{wire: wire{addr: s.addr[on.query]}}
 			for _, in := range w.inputs {
-				c.requests = append(c.requests, request(c.addr, hop.ToolPath(w.tool), h, in.json))
+				c.requests = append(c.requests, request(c.addr, rpc.ToolPath(w.tool), h, in.json))
 			}
 			return c, nil
 		}}

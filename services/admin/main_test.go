@@ -21,9 +21,9 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
@@ -72,7 +72,7 @@ func newHouse(t testing.TB) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	internal := hop.Server{Mux: http.NewServeMux(), Keys: keys, Logger: logger}
+	internal := rpc.Server{Mux: http.NewServeMux(), Keys: keys, Logger: logger}
 	service.Tools(internal, log, admin.Tools(svc)...)
 	service.Operations(internal, admin.Operations(svc)...)
 	pages.Mount(internal.Mux)
@@ -96,7 +96,7 @@ func (h *house) send(name, key, input string) (answer, error) {
 	ctx, cancel := context.WithTimeout(caller.With(h.t.Context(), caller.Caller{Kind: caller.Key, Service: "crm", ExternalUserID: "u1",
 		CredentialID: "ak_1", Scopes: []string{"admin:write", "query"}, RequestID: "req_1"}), 5*hubtest.Patience)
 	defer cancel()
-	response, err := h.client.Do(ctx, remote.Request{Path: hop.ToolPath(name), Body: []byte(input), IdempotencyKey: key})
+	response, err := h.client.Do(ctx, remote.Request{Path: rpc.ToolPath(name), Body: []byte(input), IdempotencyKey: key})
 	if err != nil {
 		return answer{}, err
 	}

@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/text"
 )
 
 // Operations declares what admin does for its neighbours. The JSON of these only grows.
-func Operations(s *Service) []hop.Operation {
-	return []hop.Operation{
-		hop.New(hop.Declaration{Path: NavigationPath, Takes: caller.Neighbour(caller.Gateway)}, s.navigation),
+func Operations(s *Service) []rpc.Operation {
+	return []rpc.Operation{
+		rpc.New(rpc.Declaration{Path: NavigationPath, Takes: caller.Neighbour(caller.Gateway)}, s.navigation),
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 )
@@ -21,9 +21,9 @@ const (
 )
 
 // Manifest is what admin owns, with its part of the console and what the gateway asks of that.
-func Manifest(operations []hop.Operation, console ...tool.Route) tool.Manifest {
+func Manifest(operations []rpc.Operation, console ...tool.Route) tool.Manifest {
 	s := New(Config{})
-	return hop.Manifest("admin", Tools(s), append(Operations(s), operations...), console...)
+	return rpc.Manifest("admin", Tools(s), append(Operations(s), operations...), console...)
 }
 
 // Tools declares what agents can ask of admin.

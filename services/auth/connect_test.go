@@ -19,7 +19,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/apps"
 	"hub.internal/services/auth/links"
@@ -161,7 +161,7 @@ func (h *hall) confirm(t *testing.T, service, user, code string) (auth.Confirmed
 		RequestID:      "req_2",
 	}
 	body, _ := json.Marshal(map[string]string{"code": code})
-	req, err := http.NewRequestWithContext(t.Context(), "POST", h.url+hop.RoutePath("connect.confirm"), strings.NewReader(string(body)))
+	req, err := http.NewRequestWithContext(t.Context(), "POST", h.url+rpc.RoutePath("connect.confirm"), strings.NewReader(string(body)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func (h *hall) confirm(t *testing.T, service, user, code string) (auth.Confirmed
 		t.Fatal(err)
 	}
 	var out auth.Confirmed
-	if res.Header.Get(hop.FaultHeader) != "" {
+	if res.Header.Get(rpc.FaultHeader) != "" {
 		var f fault.Error
 		if err := json.Unmarshal(b, &f); err != nil {
 			t.Fatal(err, string(b))

@@ -6,7 +6,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/text"
 )
 
@@ -79,13 +79,13 @@ type NamesResponse struct {
 }
 
 // Operations declares what auth does for the gateway, and for who shows people what was made with a key.
-func Operations(s *Service, p *People) []hop.Operation {
+func Operations(s *Service, p *People) []rpc.Operation {
 	gateway := caller.Neighbour(caller.Gateway)
-	return []hop.Operation{
-		hop.New(hop.Declaration{Path: VerifyPath, Takes: gateway}, s.verify),
-		hop.New(hop.Declaration{Path: ResolvePath, Takes: gateway}, p.resolve),
-		hop.New(hop.Declaration{Path: KnownPath, Takes: gateway}, p.known),
-		hop.New(hop.Declaration{Path: NamesPath, Takes: caller.Rule{"review-control": {caller.Service}, "admin": {caller.Service}}}, s.names),
+	return []rpc.Operation{
+		rpc.New(rpc.Declaration{Path: VerifyPath, Takes: gateway}, s.verify),
+		rpc.New(rpc.Declaration{Path: ResolvePath, Takes: gateway}, p.resolve),
+		rpc.New(rpc.Declaration{Path: KnownPath, Takes: gateway}, p.known),
+		rpc.New(rpc.Declaration{Path: NamesPath, Takes: caller.Rule{"review-control": {caller.Service}, "admin": {caller.Service}}}, s.names),
 	}
 }
 

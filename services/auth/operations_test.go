@@ -16,9 +16,9 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/service"
 	"hub.internal/services/auth"
 	"hub.internal/services/auth/postgres"
@@ -28,7 +28,7 @@ import (
 func (d *desk) serve(t *testing.T) (url, token string) {
 	t.Helper()
 	mux := http.NewServeMux()
-	internal := hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway, "review-control"), Logger: d.config.Logger}
+	internal := rpc.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway, "review-control"), Logger: d.config.Logger}
 	service.Operations(internal, auth.Operations(d.Service, nil)...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
@@ -174,7 +174,7 @@ func TestVerifyWire(t *testing.T) {
 	}
 	_, unknownHeader, unknown := post(t, url, token, `{"key":"`+auth.NewSecret().Reveal()+`"}`)
 	malformedStatus, malformedHeader, malformed := post(t, url, token, `{"key":"crm_x"}`)
-	if unknown != malformed || malformedStatus != 401 || unknownHeader.Get(hop.FaultHeader) != malformedHeader.Get(hop.FaultHeader) {
+	if unknown != malformed || malformedStatus != 401 || unknownHeader.Get(rpc.FaultHeader) != malformedHeader.Get(rpc.FaultHeader) {
 		t.Errorf("unknown %s, malformed %s", unknown, malformed)
 	}
 	for name, c := range map[string]struct {
@@ -196,7 +196,7 @@ func TestVerifyWire(t *testing.T) {
 		"two documents": {token, `{"key":"x"}{"key":"y"}`, 400, fault.Validation},
 	} {
 		status, header, body := post(t, url, c.token, c.body)
-		if status != c.status || header.Get(hop.FaultHeader) != string(c.code) || strings.Contains(body, secret.Reveal()) ||
+		if status != c.status || header.Get(rpc.FaultHeader) != string(c.code) || strings.Contains(body, secret.Reveal()) ||
 			strings.Contains(body, "77777") {
 			t.Errorf("%s: %d %s", name, status, body)
 		}

@@ -22,8 +22,8 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/seal"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/web"
@@ -104,7 +104,7 @@ func newHall(t *testing.T, sso ...auth.SingleSignOn) *hall {
 		t.Fatal(err)
 	}
 	mux := http.NewServeMux()
-	server := hop.Server{Mux: mux, Keys: keys, Logger: logger}
+	server := rpc.Server{Mux: mux, Keys: keys, Logger: logger}
 	service.Operations(server, append(auth.Operations(nil, h.People), console.Operations(pages)...)...)
 	for _, r := range auth.Routes(h.links) {
 		server.Route(r)

@@ -16,9 +16,9 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/service"
 	"hub.internal/services/auth/apps"
 )
@@ -38,7 +38,7 @@ func (f *fleet) asks(t *testing.T, process string, log *hubtest.Buffer) func(cod
 	mux := http.NewServeMux()
 	logger := slog.New(slog.NewJSONHandler(log, nil))
 	service.Operations(
-		hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway, "payments", "admin"), Logger: logger},
+		rpc.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway, "payments", "admin"), Logger: logger},
 		apps.Operations(f.Service)...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)

@@ -9,8 +9,8 @@ import (
 
 	"hub.internal/pkg/tool"
 	"hub.internal/services/authoring/evidence"
+	"hub.internal/services/authoring/lint"
 	"hub.internal/services/authoring/repeat"
-	"hub.internal/services/authoring/slip"
 	"hub.internal/services/authoring/template"
 )
 
@@ -97,7 +97,7 @@ func (s *Service) strangers(ctx context.Context, segment Segment, targets DraftT
 		if list := evidence.Facts(t.Context); len(list) > 0 {
 			said[i] = list
 		}
-		suspect = suspect || len(said[i]) > 0 || slip.Unlike(t.ToName, objections[i].Names)
+		suspect = suspect || len(said[i]) > 0 || lint.Unlike(t.ToName, objections[i].Names)
 		i++
 	}
 	if !suspect {
@@ -108,8 +108,8 @@ func (s *Service) strangers(ctx context.Context, segment Segment, targets DraftT
 		return nil, nil, err
 	}
 	d, owners := doubts{}, known.Owners()
-	contexts := slip.Finding{Says: "have a context of somebody else", Mend: "give each target what its own row has, and save the draft again"}
-	names := slip.Finding{Says: "have a toName that is not their contact's", Mend: "send the name that search_partner_contacts answers"}
+	contexts := lint.Finding{Says: "have a context of somebody else", Mend: "give each target what its own row has, and save the draft again"}
+	names := lint.Finding{Says: "have a toName that is not their contact's", Mend: "send the name that search_partner_contacts answers"}
 	for i, r := range asked {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -122,15 +122,15 @@ func (s *Service) strangers(ctx context.Context, segment Segment, targets DraftT
 			}
 			contexts.Add(i, "%s %.60q%s, not %.60q of partner %d", x.Name, x.Value, of, x.Own, r.PartnerID)
 		}
-		if !slip.Unlike(r.Name, objections[i].Names) {
+		if !lint.Unlike(r.Name, objections[i].Names) {
 			continue
 		}
-		if called, all := known.Names(r.PartnerID); all && !slip.IsOneOf(r.Name, called) {
+		if called, all := known.Names(r.PartnerID); all && !lint.IsOneOf(r.Name, called) {
 			d[i] = append(d[i], doubtName)
 			names.Add(i, "%.60q, in the source %.60q", r.Name, objections[i].Names[0])
 		}
 	}
-	return d, slip.Warnings(contexts.Warning("draft.context", len(asked)), names.Warning("draft.name", len(asked))), nil
+	return d, lint.Warnings(contexts.Warning("draft.context", len(asked)), names.Warning("draft.name", len(asked))), nil
 }
 
 // asks is what is asked of earlier mails to the target.
@@ -170,7 +170,7 @@ func (s *Service) repeatedWarning(ctx context.Context, targets DraftTargets, cou
 		asked = append(asked, t.asks())
 	}
 	found, err := s.repeats(ctx, 0, nil, asked)
-	f := slip.Finding{Says: "repeat an earlier mail", Mend: "if that is not meant, save the draft without them, or with another text where " +
+	f := lint.Finding{Says: "repeat an earlier mail", Mend: "if that is not meant, save the draft without them, or with another text where " +
 		"that was rejected (list_drafts has what reviewers wrote)"}
 	for i, t := range asked {
 		if says := found[i].says; says != "" {

@@ -23,10 +23,10 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/contract"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
@@ -265,9 +265,9 @@ func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, change ...func(*authoring
 	}
 	t.Cleanup(h.super.Close)
 	quiet := slog.New(slog.DiscardHandler)
-	check := hop.Declaration{Path: "/internal/recipients/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
-	ids := hop.Declaration{Path: "/internal/ids/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
-	rows := hop.Declaration{Path: "/internal/rows", Takes: caller.Neighbour("authoring")}
+	check := rpc.Declaration{Path: "/internal/recipients/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
+	ids := rpc.Declaration{Path: "/internal/ids/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
+	rows := rpc.Declaration{Path: "/internal/rows", Takes: caller.Neighbour("authoring")}
 	queryAddr := contract.Serve(
 		t,
 		"query",
@@ -288,7 +288,7 @@ func newHouseOn(t testing.TB, db hubtest.WriteStoreDB, change ...func(*authoring
 	mux := http.NewServeMux()
 	log := audit.NewLog(pool, quiet)
 	t.Cleanup(func() { _ = log.Close(context.Background()) })
-	svc, internal := authoring.New(config), hop.Server{Mux: mux, Keys: keys, Logger: slog.New(slog.NewJSONHandler(h.logs, nil))}
+	svc, internal := authoring.New(config), rpc.Server{Mux: mux, Keys: keys, Logger: slog.New(slog.NewJSONHandler(h.logs, nil))}
 	service.Tools(internal, log, authoring.Tools(svc)...)
 	service.Operations(internal, authoring.Operations(svc)...)
 	server := httptest.NewServer(mux)
@@ -343,7 +343,7 @@ type answer struct {
 func (h *house) send(ctx context.Context, name, key, input string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*hubtest.Patience)
 	defer cancel()
-	response, err := h.client.Do(ctx, remote.Request{Path: hop.ToolPath(name), Body: []byte(input), IdempotencyKey: key})
+	response, err := h.client.Do(ctx, remote.Request{Path: rpc.ToolPath(name), Body: []byte(input), IdempotencyKey: key})
 	if err != nil {
 		return answer{}, err
 	}

@@ -9,25 +9,25 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/services/authoring/evidence"
+	"hub.internal/services/authoring/lint"
 	"hub.internal/services/authoring/repeat"
-	"hub.internal/services/authoring/slip"
 )
 
 // Operations declares what authoring does for its neighbours. The JSON of these only grows.
-func Operations(s *Service) []hop.Operation {
+func Operations(s *Service) []rpc.Operation {
 	review := caller.Neighbour("review-control")
-	return []hop.Operation{
-		hop.New(hop.Declaration{Path: DraftGetPath, Takes: review}, s.getDraft),
-		hop.New(hop.Declaration{Path: DraftListPath, Takes: review}, s.pageDrafts),
-		hop.New(hop.Declaration{Path: DraftTargetsPath, Takes: review}, s.pageTargets),
-		hop.New(hop.Declaration{Path: DraftRecipientsPath, Takes: review}, s.pageRecipients),
-		hop.New(hop.Declaration{Path: DraftProgressPath, Takes: review}, s.progress),
+	return []rpc.Operation{
+		rpc.New(rpc.Declaration{Path: DraftGetPath, Takes: review}, s.getDraft),
+		rpc.New(rpc.Declaration{Path: DraftListPath, Takes: review}, s.pageDrafts),
+		rpc.New(rpc.Declaration{Path: DraftTargetsPath, Takes: review}, s.pageTargets),
+		rpc.New(rpc.Declaration{Path: DraftRecipientsPath, Takes: review}, s.pageRecipients),
+		rpc.New(rpc.Declaration{Path: DraftProgressPath, Takes: review}, s.progress),
 		// The history says who has moved a draft, and an agent may do less than a person: so it is
 		// shown for whom, where somebody has asked for it.
-		hop.New(hop.Declaration{Path: DraftTransitionPath,
+		rpc.New(rpc.Declaration{Path: DraftTransitionPath,
 			Takes: caller.Rule{"review-control": {caller.Service, caller.Key, caller.App, caller.User}}}, s.transition),
 	}
 }
@@ -218,7 +218,7 @@ func (s *Service) pageTargets(ctx context.Context, in DraftTargetsRequest) (Draf
 		view := TargetView{Index: t.Index, ExternalID: t.ExternalID, ToEmail: mail.ToEmail, ToName: mail.ToName,
 			Subject: mail.Subject, Body: mail.Body, HTML: mail.HTML,
 			Context: t.Context, Snapshot: snapshot, ContentHash: hex.EncodeToString(hash[:]),
-			Doubts: append(t.Doubts, slip.Doubts(mail.Subject, mail.Body, draft.SenderEmail)...)}
+			Doubts: append(t.Doubts, lint.Doubts(mail.Subject, mail.Body, draft.SenderEmail)...)}
 		if t.Subject != "" {
 			view.SubjectTemplate = &t.Subject
 		}

@@ -7,8 +7,8 @@ import (
 	"hub.internal/pkg/markup"
 	"hub.internal/pkg/markup/prose"
 	"hub.internal/pkg/text"
+	"hub.internal/services/authoring/lint"
 	"hub.internal/services/authoring/lookalike"
-	"hub.internal/services/authoring/slip"
 	"hub.internal/services/authoring/template"
 )
 
@@ -68,8 +68,8 @@ type textCheck struct {
 	// foreign are the first members that hold such.
 	foreign []string
 	// markdown, unfinished and insecure are what else was noticed in the texts, subjects the targets with a long one.
-	markdown, unfinished, insecure slip.Noted
-	subjects                       slip.Finding
+	markdown, unfinished, insecure lint.Noted
+	subjects                       lint.Finding
 	// bytes have been looked at.
 	bytes int
 }
@@ -77,8 +77,8 @@ type textCheck struct {
 // checkTexts looks at the templates with the values of the first target, then at targets' own texts until maxCheckedBytes is reached.
 // It lists what review-control will take out of the mails; what is stored is the text as it was given.
 func (d Draft) checkTexts(targets DraftTargets) textCheck {
-	l := textCheck{removed: []markup.Removed{}, markdown: slip.Noted{Rule: slip.MarkdownRule},
-		unfinished: slip.Noted{Rule: slip.UnfinishedRule}, insecure: slip.Noted{Rule: slip.InsecureRule}}
+	l := textCheck{removed: []markup.Removed{}, markdown: lint.Noted{Rule: lint.MarkdownRule},
+		unfinished: lint.Noted{Rule: lint.UnfinishedRule}, insecure: lint.Noted{Rule: lint.InsecureRule}}
 	templates, err := d.Templates()
 	if err != nil {
 		return l // checked lets no such draft through
@@ -142,10 +142,10 @@ func (l *textCheck) addRemoved(subject, body string, isHTML bool) {
 // add adds what of a text looks like placeholders, and what else in it recipients should not get; body is nil for a subject.
 func (l *textCheck) add(member, written string, keys []string, body *template.Template) {
 	written = text.HeadBytes(written, maxCheckedBytes)
-	l.unfinished.Add(member, slip.Unfinished(written))
+	l.unfinished.Add(member, lint.Unfinished(written))
 	if body != nil {
-		l.markdown.Add(member, slip.Markdown(written))
-		l.insecure.Add(member, slip.Insecure(written, body.HTML))
+		l.markdown.Add(member, lint.Markdown(written))
+		l.insecure.Add(member, lint.Insecure(written, body.HTML))
 	}
 	for _, f := range lookalike.Find(written, keys, mostLookalikes) {
 		if len(l.foreign) < mostForeign && !slices.Contains(l.foreign, member) {

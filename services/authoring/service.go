@@ -20,8 +20,8 @@ import (
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
+	"hub.internal/services/authoring/lint"
 	"hub.internal/services/authoring/repeat"
-	"hub.internal/services/authoring/slip"
 )
 
 // Store keeps segments and drafts. Its errors are faults; E_NOT_FOUND for an id that it
@@ -211,7 +211,7 @@ func (s *Service) CreateSegment(ctx context.Context, in createSegmentIn) (tool.R
 	if err != nil {
 		return tool.Result{}, err
 	}
-	warnings := append(s.segmentWarnings(ctx, segment.Kind, seen), slip.Warnings(equal)...)
+	warnings := append(s.segmentWarnings(ctx, segment.Kind, seen), lint.Warnings(equal)...)
 	return s.c.Store.AddSegment(ctx, w.Key, segment, targets, recording(w, segment.TargetCount, func(id ID) (answer, detail any) {
 		return SegmentCreated{SegmentID: id.String(), ID: id.String(), Name: segment.Name, Kind: segment.Kind,
 				TargetCount: segment.TargetCount, CreatedAt: schema.Moment(segment.CreatedAt),
@@ -288,7 +288,7 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	if err != nil {
 		return tool.Result{}, err
 	}
-	warnings = append(append(warnings, strange...), slip.Warnings(repeated, equal)...)
+	warnings = append(append(warnings, strange...), lint.Warnings(repeated, equal)...)
 	return s.c.Store.AddDraft(ctx, w.Key, draft, targets, recording(w, draft.TargetCount, func(id ID) (answer, detail any) {
 		return DraftSaved{DraftID: id.String(), ID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(),
 				TargetCount: draft.TargetCount, CreatedAt: schema.Moment(draft.CreatedAt), Removed: look.removed, Preview: look.preview,

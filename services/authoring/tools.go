@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 )
@@ -28,7 +28,7 @@ const (
 // Manifest is what authoring owns.
 func Manifest() tool.Manifest {
 	s := New(Config{})
-	return hop.Manifest("authoring", Tools(s), Operations(s))
+	return rpc.Manifest("authoring", Tools(s), Operations(s))
 }
 
 // Tools declares what agents can ask of authoring.

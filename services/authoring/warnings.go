@@ -8,8 +8,8 @@ import (
 
 	"hub.internal/pkg/tool"
 	"hub.internal/services/authoring/evidence"
+	"hub.internal/services/authoring/lint"
 	"hub.internal/services/authoring/lookalike"
-	"hub.internal/services/authoring/slip"
 )
 
 // idsTimeout bounds the wait for the source's word about a segment's ids: the segment is stored without it.
@@ -50,7 +50,7 @@ func (s *Service) segmentWarnings(ctx context.Context, kind Kind, seen evidence.
 
 // message says which ids do not exist, and what they may be.
 func (u UnknownIDs) message(kind Kind, targets int) string {
-	m := fmt.Sprintf("%d of %d targets: the source has no %s %s", u.Count, targets, kind, slip.Numbers(u.First, u.Count))
+	m := fmt.Sprintf("%d of %d targets: the source has no %s %s", u.Count, targets, kind, lint.Numbers(u.First, u.Count))
 	for _, other := range Kinds() {
 		if n := u.Others[Kind(other)]; n > 0 && Kind(other) != kind {
 			m += fmt.Sprintf("; ids of a %s among these: %d", other, n)
@@ -77,9 +77,9 @@ func (s *Service) draftWarnings(ctx context.Context, d Draft, segment Segment, a
 	if err != nil {
 		return nil, err
 	}
-	return slip.Warnings(outside, leftOut, mistakenIDsWarning(asked, objections), sharedMailboxWarning(asked), l.warning(),
+	return lint.Warnings(outside, leftOut, mistakenIDsWarning(asked, objections), sharedMailboxWarning(asked), l.warning(),
 		l.markdown.Warning(), l.unfinished.Warning(), l.insecure.Warning(), l.subjects.Warning("draft.subject", len(asked)),
-		slip.Sender(d.SenderName, d.SenderEmail)), nil
+		lint.Sender(d.SenderName, d.SenderEmail)), nil
 }
 
 // outsideSegmentWarning warns of recipients that are not in the segment.
@@ -105,10 +105,10 @@ func (s *Service) outsideSegmentWarning(ctx context.Context, segment Segment, as
 	}
 	if named > 0 {
 		return warn("recipients of partner %s are outside segment %s, where %d of these ids are those of a %s: externalId of a recipient "+
-			"is the partner_id of the row, so save the draft again with that", slip.Numbers(ids, len(ids)), segment.ID, named, segment.Kind), nil
+			"is the partner_id of the row, so save the draft again with that", lint.Numbers(ids, len(ids)), segment.ID, named, segment.Kind), nil
 	}
 	return warn("recipients of partner %s are outside segment %s, so reviewers see no evidence for them: save the draft without them, "+
-		"or with a segment that has them", slip.Numbers(ids, len(ids)), segment.ID), nil
+		"or with a segment that has them", lint.Numbers(ids, len(ids)), segment.ID), nil
 }
 
 // mistakenIDsWarning warns of ids of brands and campaigns in the place of partners, where the policy lets them through.
@@ -140,7 +140,7 @@ func (l textCheck) warning() *tool.Warning {
 
 // sharedMailboxWarning warns of mailboxes that get several mails.
 func sharedMailboxWarning(asked []Recipient) *tool.Warning {
-	var boxes slip.Mailboxes
+	var boxes lint.Mailboxes
 	for _, r := range asked {
 		boxes.Add(r.Email, r.PartnerID)
 	}

@@ -17,8 +17,8 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/rpc"
 )
 
 // operation is what a service serves to other processes, with whom it takes.
@@ -70,10 +70,10 @@ func operations(t *testing.T) (all []operation) {
 	}
 	for _, m := range manifests(t) {
 		for _, spec := range m.Tools {
-			add(operation{m.Service, http.MethodPost, hop.ToolPath(spec.Name), caller.Agents()})
+			add(operation{m.Service, http.MethodPost, rpc.ToolPath(spec.Name), caller.Agents()})
 		}
 		for _, route := range m.Routes {
-			add(operation{m.Service, http.MethodPost, hop.RoutePath(route.Name), hop.RouteRule(route.Credential)})
+			add(operation{m.Service, http.MethodPost, rpc.RoutePath(route.Name), rpc.RouteRule(route.Credential)})
 		}
 		if len(m.Console) > 0 {
 			add(operation{m.Service, http.MethodGet, "/assets/" + m.Service + "/x", caller.Browsers()})
@@ -81,8 +81,8 @@ func operations(t *testing.T) (all []operation) {
 	}
 	pages := 0
 	for _, service := range services {
-		add(operation{service, http.MethodGet, hop.ManifestPath, caller.Neighbour(caller.Gateway)})
-		add(operation{service, http.MethodGet, hop.TrustPath, anyProcess})
+		add(operation{service, http.MethodGet, rpc.ManifestPath, caller.Neighbour(caller.Gateway)})
+		add(operation{service, http.MethodGet, rpc.TrustPath, anyProcess})
 		for _, match := range written(t, internal, service) {
 			n, known := neighbours[match[1]]
 			if !known {
@@ -119,9 +119,9 @@ func (s *suite) attempt(t *testing.T, o operation, h http.Header) (status int, r
 	if _, err := io.Copy(io.Discard, resp.Body); err != nil {
 		t.Fatalf("%s: %v", o, err)
 	}
-	refused = resp.Header.Get(hop.RefusedHeader) != ""
+	refused = resp.Header.Get(rpc.RefusedHeader) != ""
 	if refused && resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden {
-		t.Errorf("%s refuses with %d %s", o, resp.StatusCode, resp.Header.Get(hop.FaultHeader))
+		t.Errorf("%s refuses with %d %s", o, resp.StatusCode, resp.Header.Get(rpc.FaultHeader))
 	}
 	return resp.StatusCode, refused
 }
@@ -203,7 +203,7 @@ func TestEachOperationTakesWhomItNames(t *testing.T) {
 				forgeries = append(forgeries, forger.forge(presenter, o.service, anAgent)...)
 			}
 			// Where every process is taken, what is forged for one of them is forged for all.
-			if slices.Contains(kinds, caller.Service) && (o.path != hop.TrustPath || presenter == caller.Gateway) {
+			if slices.Contains(kinds, caller.Service) && (o.path != rpc.TrustPath || presenter == caller.Gateway) {
 				forgeries = append(forgeries, forger.forge(presenter, o.service, caller.Itself(presenter))...)
 			}
 		}
@@ -388,9 +388,9 @@ func TestWhatABrokenServiceCatches(t *testing.T) {
 	// It was not too late: where it was sent to, it still holds.
 	holds := 0
 	for _, token := range tokens {
-		for _, path := range []string{hop.ToolPath("list_drafts"), "/internal/drafts/list", hop.ManifestPath} {
+		for _, path := range []string{rpc.ToolPath("list_drafts"), "/internal/drafts/list", rpc.ManifestPath} {
 			method := http.MethodPost
-			if path == hop.ManifestPath {
+			if path == rpc.ManifestPath {
 				method = http.MethodGet
 			}
 			if _, refused := s.attempt(t, operation{"authoring", method, path, nil}, http.Header{caller.Header: {token}}); !refused {

@@ -21,10 +21,10 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/contract"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway"
@@ -234,9 +234,9 @@ func newTill(t testing.TB, options ...func(*gateway.Gateway)) *till {
 	t.Helper()
 	s := &till{used: map[string]bool{}, log: &hubtest.Buffer{}}
 	logger := slog.New(slog.NewJSONHandler(s.log, nil))
-	serve := func(service string, mount func(hop.Server)) *remote.Client {
+	serve := func(service string, mount func(rpc.Server)) *remote.Client {
 		mux := http.NewServeMux()
-		mount(hop.Server{Mux: mux, Keys: callertest.Keys(t, service, caller.Gateway), Logger: logger})
+		mount(rpc.Server{Mux: mux, Keys: callertest.Keys(t, service, caller.Gateway), Logger: logger})
 		mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 		server := httptest.NewServer(mux)
 		t.Cleanup(server.Close)
@@ -246,16 +246,16 @@ func newTill(t testing.TB, options ...func(*gateway.Gateway)) *till {
 		return client
 	}
 	m := tool.Manifest{Service: "till", Tools: []tool.Spec{}}
-	owner := serve("till", func(h hop.Server) {
+	owner := serve("till", func(h rpc.Server) {
 		for _, r := range s.routes() {
 			h.Route(r)
 			m = m.WithRoutes(r)
 		}
 	})
 	takes := caller.Neighbour(caller.Gateway)
-	auth := serve("auth", func(h hop.Server) {
-		h.Operation(contract.Lie(t, "auth", hop.Declaration{Path: "/internal/apps/verify", Takes: takes}, s.verify))
-		h.Operation(contract.Lie(t, "auth", hop.Declaration{Path: "/internal/apps/admit", Takes: takes}, s.admit))
+	auth := serve("auth", func(h rpc.Server) {
+		h.Operation(contract.Lie(t, "auth", rpc.Declaration{Path: "/internal/apps/verify", Takes: takes}, s.verify))
+		h.Operation(contract.Lie(t, "auth", rpc.Declaration{Path: "/internal/apps/admit", Takes: takes}, s.admit))
 	})
 	s.fixture = newFixture(t, append([]func(*gateway.Gateway){func(g *gateway.Gateway) {
 		maps.Copy(g.Authenticators, edge.Authenticators(g.Authenticators[tool.KeyCredential].(edge.APIKeys).Keys,

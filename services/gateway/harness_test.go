@@ -18,10 +18,10 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/contract"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway"
@@ -118,13 +118,13 @@ func newFixture(t testing.TB, options ...func(*gateway.Gateway)) *fixture {
 		),
 	}
 	services := http.NewServeMux()
-	internal := hop.Server{Mux: services, Keys: callertest.Keys(t, "echo", caller.Gateway), Logger: logger}
+	internal := rpc.Server{Mux: services, Keys: callertest.Keys(t, "echo", caller.Gateway), Logger: logger}
 	for _, t := range tools {
 		internal.Tool(t)
 	}
 	services.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
-	hop.Server{Mux: services, Keys: callertest.Keys(t, "auth", caller.Gateway), Logger: logger}.Operation(contract.Fake(t, "auth",
-		hop.Declaration{Path: "/internal/apikeys/verify", Takes: caller.Neighbour(caller.Gateway)}, e.verify))
+	rpc.Server{Mux: services, Keys: callertest.Keys(t, "auth", caller.Gateway), Logger: logger}.Operation(contract.Fake(t, "auth",
+		rpc.Declaration{Path: "/internal/apikeys/verify", Takes: caller.Neighbour(caller.Gateway)}, e.verify))
 	server := httptest.NewServer(services)
 	t.Cleanup(server.Close)
 	clients := catalog.NewClients(func(name string) *remote.Client {
@@ -133,7 +133,7 @@ func newFixture(t testing.TB, options ...func(*gateway.Gateway)) *fixture {
 	}, "auth", "echo")
 	t.Cleanup(clients.Close)
 	manifests := catalog.New(logger)
-	if err := manifests.Update(hop.Manifest("echo", tools, nil)); err != nil {
+	if err := manifests.Update(rpc.Manifest("echo", tools, nil)); err != nil {
 		t.Fatal(err)
 	}
 	e.gateway = &gateway.Gateway{Gateway: &edge.Gateway{

@@ -20,9 +20,9 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway"
@@ -30,7 +30,7 @@ import (
 	"hub.internal/services/gateway/edge"
 )
 
-// shop is an edge before an owner of routes as well: real ones, served by hop, and lies, served as they are.
+// shop is an edge before an owner of routes as well: real ones, served by rpc, and lies, served as they are.
 type shop struct {
 	*fixture
 	catalog *catalog.Catalog
@@ -135,13 +135,13 @@ func newShop(t *testing.T, options ...func(*gateway.Gateway)) *shop {
 	t.Helper()
 	s := &shop{}
 	mux := http.NewServeMux()
-	server := hop.Server{Mux: mux, Keys: callertest.Keys(t, "shop", caller.Gateway), Logger: slog.New(slog.DiscardHandler)}
+	server := rpc.Server{Mux: mux, Keys: callertest.Keys(t, "shop", caller.Gateway), Logger: slog.New(slog.DiscardHandler)}
 	m := tool.Manifest{Service: "shop", Tools: []tool.Spec{}}
 	for _, r := range s.routes() {
 		server.Route(r)
 		m = m.WithRoutes(r)
 	}
-	mux.HandleFunc("POST "+hop.RoutePath("lies.tell"), func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("POST "+rpc.RoutePath("lies.tell"), func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
 		lie := s.lie
 		s.mu.Unlock()

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/telemetry"
 )
 
@@ -43,8 +43,8 @@ type ReplicaHealth struct {
 }
 
 // healthOperation is asked by admin for itself.
-func healthOperation(s *Service) hop.Operation {
-	return hop.New(hop.Declaration{Path: HealthPath, Takes: caller.Neighbour("admin")}, s.health)
+func healthOperation(s *Service) rpc.Operation {
+	return rpc.New(rpc.Declaration{Path: HealthPath, Takes: caller.Neighbour("admin")}, s.health)
 }
 
 func (s *Service) health(ctx context.Context, _ HealthRequest) (HealthResponse, error) {

@@ -10,7 +10,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 )
 
 // RecipientsPath is where authoring asks whether a draft's targets may be written to.
@@ -94,13 +94,13 @@ type Recipients struct{ source RecipientSource }
 func NewRecipients(source RecipientSource) *Recipients { return &Recipients{source} }
 
 // Operations declares what query does for its neighbours.
-func Operations(s *Service, r *Recipients) []hop.Operation {
-	return []hop.Operation{
-		hop.New(hop.Declaration{Path: RecipientsPath, Takes: caller.Neighbour("authoring"), MaxBody: recipientsMaxBody}, r.Check),
-		hop.New(hop.Declaration{Path: IDsPath, Takes: caller.Neighbour("authoring"), MaxBody: idsMaxBody}, r.CheckIDs),
-		hop.New(hop.Declaration{Path: RowsPath, Takes: caller.Neighbour("authoring")}, r.Rows),
+func Operations(s *Service, r *Recipients) []rpc.Operation {
+	return []rpc.Operation{
+		rpc.New(rpc.Declaration{Path: RecipientsPath, Takes: caller.Neighbour("authoring"), MaxBody: recipientsMaxBody}, r.Check),
+		rpc.New(rpc.Declaration{Path: IDsPath, Takes: caller.Neighbour("authoring"), MaxBody: idsMaxBody}, r.CheckIDs),
+		rpc.New(rpc.Declaration{Path: RowsPath, Takes: caller.Neighbour("authoring")}, r.Rows),
 		healthOperation(s),
-		hop.New(hop.Declaration{Path: NewestPath, Takes: caller.Neighbour(caller.Gateway)}, s.newestRows),
+		rpc.New(rpc.Declaration{Path: NewestPath, Takes: caller.Neighbour(caller.Gateway)}, s.newestRows),
 	}
 }
 

@@ -16,9 +16,9 @@ import (
 
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/service"
 	"hub.internal/services/query"
 )
@@ -47,7 +47,7 @@ func TestRecipients(t *testing.T) {
 	t.Parallel()
 	x := people(t)
 	mux := http.NewServeMux()
-	service.Operations(hop.Server{Mux: mux, Keys: callertest.Keys(t, "query", "authoring"), Logger: slog.New(slog.DiscardHandler)},
+	service.Operations(rpc.Server{Mux: mux, Keys: callertest.Keys(t, "query", "authoring"), Logger: slog.New(slog.DiscardHandler)},
 		query.Operations(query.New(query.Config{}), query.NewRecipients(x.source))...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)

@@ -4,7 +4,7 @@ import (
 	"embed"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 )
@@ -25,7 +25,7 @@ const (
 // Manifest is what query owns, with the default limits.
 func Manifest() tool.Manifest {
 	s := New(Config{})
-	return hop.Manifest("query", Tools(s), Operations(s, NewRecipients(nil)))
+	return rpc.Manifest("query", Tools(s), Operations(s, NewRecipients(nil)))
 }
 
 // Tools are the service's tools in the order of the catalog (CONTRACT.md 6.1).

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"hub.internal/pkg/caller/callertest"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/service"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/backlog"
@@ -21,7 +21,7 @@ func TestBacklog(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	mux, quiet := http.NewServeMux(), slog.New(slog.DiscardHandler)
-	service.Operations(hop.Server{Mux: mux, Keys: callertest.Keys(t, "review-control", "admin", "authoring"), Logger: quiet},
+	service.Operations(rpc.Server{Mux: mux, Keys: callertest.Keys(t, "review-control", "admin", "authoring"), Logger: quiet},
 		backlog.Operations(h.store)...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)

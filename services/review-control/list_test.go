@@ -15,8 +15,8 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest/contract"
+	"hub.internal/pkg/rpc"
 	reviewcontrol "hub.internal/services/review-control"
 	"hub.internal/services/review-control/auth"
 	"hub.internal/services/review-control/console"
@@ -301,7 +301,7 @@ func TestKeysHaveNames(t *testing.T) {
 		}
 		return map[string]any{"names": found}, nil
 	}
-	declared := hop.Declaration{Path: "/internal/apikeys/names",
+	declared := rpc.Declaration{Path: "/internal/apikeys/names",
 		Takes: caller.Rule{"admin": {caller.Service}, "review-control": {caller.Service}}}
 	url := contract.Serve(t, "auth", contract.Fake(t, "auth", declared, names))
 	h := newHouse(t)

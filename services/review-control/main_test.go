@@ -25,11 +25,11 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/contract"
 	pgstore "hub.internal/pkg/postgres"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/service"
 	reviewcontrol "hub.internal/services/review-control"
@@ -82,7 +82,7 @@ func newHouse(t testing.TB, change ...func(*reviewcontrol.Config)) *house {
 	quiet := slog.New(slog.DiscardHandler)
 	log := audit.NewLog(h.pool, quiet)
 	t.Cleanup(func() { _ = log.Close(context.Background()) })
-	service.Tools(hop.Server{Mux: mux, Keys: h.keys, Logger: quiet}, log, queue.Tools(h.queue)...)
+	service.Tools(rpc.Server{Mux: mux, Keys: h.keys, Logger: quiet}, log, queue.Tools(h.queue)...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	h.url = server.URL
@@ -169,7 +169,7 @@ type reply struct {
 func (h *house) send(ctx context.Context, key, input string) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*hubtest.Patience)
 	defer cancel()
-	response, err := h.client.Do(ctx, remote.Request{Path: hop.ToolPath("queue_for_review"), Body: []byte(input), IdempotencyKey: key})
+	response, err := h.client.Do(ctx, remote.Request{Path: rpc.ToolPath("queue_for_review"), Body: []byte(input), IdempotencyKey: key})
 	if err != nil {
 		return reply{}, err
 	}
@@ -406,12 +406,12 @@ func newAuthoring(t testing.TB, clock *hubtest.Clock) *authoring {
 	review := caller.Neighbour("review-control")
 	forAnybody := caller.Rule{"review-control": {caller.Service, caller.Key, caller.App, caller.User}}
 	a.url = contract.Serve(t, "authoring",
-		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/get", Takes: review}, a.get),
-		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/list", Takes: review}, a.list),
-		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/targets", Takes: review}, a.mails),
-		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/recipients", Takes: review}, a.recipients),
-		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/transition", Takes: forAnybody}, a.transit),
-		contract.Fake(t, "authoring", hop.Declaration{Path: "/internal/drafts/progress", Takes: review}, a.progress))
+		contract.Fake(t, "authoring", rpc.Declaration{Path: "/internal/drafts/get", Takes: review}, a.get),
+		contract.Fake(t, "authoring", rpc.Declaration{Path: "/internal/drafts/list", Takes: review}, a.list),
+		contract.Fake(t, "authoring", rpc.Declaration{Path: "/internal/drafts/targets", Takes: review}, a.mails),
+		contract.Fake(t, "authoring", rpc.Declaration{Path: "/internal/drafts/recipients", Takes: review}, a.recipients),
+		contract.Fake(t, "authoring", rpc.Declaration{Path: "/internal/drafts/transition", Takes: forAnybody}, a.transit),
+		contract.Fake(t, "authoring", rpc.Declaration{Path: "/internal/drafts/progress", Takes: review}, a.progress))
 	return a
 }
 

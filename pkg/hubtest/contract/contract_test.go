@@ -14,9 +14,9 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 )
@@ -120,8 +120,8 @@ func TestFind(t *testing.T) {
 	if _, err := find(root, "owner", "/internal/things/get"); err == nil {
 		t.Error("there is no catalog")
 	}
-	spec := hop.New(
-		hop.Declaration{Path: "/internal/things/get", Takes: map[string][]string{"asker": {"service"}}},
+	spec := rpc.New(
+		rpc.Declaration{Path: "/internal/things/get", Takes: map[string][]string{"asker": {"service"}}},
 		func(context.Context, wanted) (given, error) { return given{}, nil },
 	).Spec
 	b, err := json.Marshal(
@@ -160,7 +160,7 @@ func TestAStandInIsHeld(t *testing.T) {
 		return map[string]any{"id": "a", "note": nil, "list": []any{}}, nil
 	}
 	for name, c := range map[string]struct {
-		make func(testing.TB, hop.Declaration) hop.Operation
+		make func(testing.TB, rpc.Declaration) rpc.Operation
 		// asked is the call that is made; without one the stand-in has to fail where it is made.
 		asked any
 		want  string
@@ -188,7 +188,7 @@ func TestAStandInIsHeld(t *testing.T) {
 			wanted{ID: "a"}, ""},
 	} {
 		told := &failures{TB: t}
-		o := c.make(told, hop.Declaration{Path: "/internal/things/get", Takes: caller.Neighbour("asker")})
+		o := c.make(told, rpc.Declaration{Path: "/internal/things/get", Takes: caller.Neighbour("asker")})
 		if c.asked != nil && len(told.list) == 0 {
 			client := remote.New(
 				remote.Options{Service: "owner", Instancer: sd.FixedInstancer{Serve(t, "owner", o)}, Keys: callertest.Keys(t, "asker"),
@@ -204,14 +204,14 @@ func TestAStandInIsHeld(t *testing.T) {
 		}
 	}
 	told := &failures{TB: t}
-	of(fine, true)(told, hop.Declaration{Path: "/internal/things/get", Takes: caller.Neighbour("somebody")})
+	of(fine, true)(told, rpc.Declaration{Path: "/internal/things/get", Takes: caller.Neighbour("somebody")})
 	if len(told.list) != 1 || !strings.Contains(told.list[0], "[asker]") {
 		t.Errorf("it takes somebody else: %q", told.list)
 	}
 }
 
-func of[In, Out any](do func(context.Context, In) (Out, error), honest bool) func(testing.TB, hop.Declaration) hop.Operation {
-	return func(t testing.TB, d hop.Declaration) hop.Operation {
+func of[In, Out any](do func(context.Context, In) (Out, error), honest bool) func(testing.TB, rpc.Declaration) rpc.Operation {
+	return func(t testing.TB, d rpc.Declaration) rpc.Operation {
 		return standIn(t, declared(), "owner", d, do, honest)
 	}
 }

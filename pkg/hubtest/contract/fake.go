@@ -16,21 +16,21 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 )
 
-// Fake is hop.New for a test's stand-in of owner. It has to have the path and the callers of an operation that
+// Fake is rpc.New for a test's stand-in of owner. It has to have the path and the callers of an operation that
 // owner declares, and both what it is asked and what it answers have to keep to the declared
 // schemas, call by call; what does not fails the test.
-func Fake[In, Out any](t testing.TB, owner string, d hop.Declaration, do func(context.Context, In) (Out, error)) hop.Operation {
+func Fake[In, Out any](t testing.TB, owner string, d rpc.Declaration, do func(context.Context, In) (Out, error)) rpc.Operation {
 	t.Helper()
 	return standIn(t, known(t, owner, d.Path), owner, d, do, true)
 }
 
 // Lie is Fake for a neighbour that answers on purpose what its schema does not allow.
-func Lie[In, Out any](t testing.TB, owner string, d hop.Declaration, do func(context.Context, In) (Out, error)) hop.Operation {
+func Lie[In, Out any](t testing.TB, owner string, d rpc.Declaration, do func(context.Context, In) (Out, error)) rpc.Operation {
 	t.Helper()
 	return standIn(t, known(t, owner, d.Path), owner, d, do, false)
 }
@@ -55,8 +55,8 @@ func known(t testing.TB, owner, path string) operation {
 var declarations sync.Map
 
 // standIn makes the operation of a stand-in. What it is asked, and what an honest one answers, is held to the declared schemas.
-func standIn[In, Out any](t testing.TB, o operation, owner string, d hop.Declaration, do func(context.Context, In) (Out, error),
-	honest bool) hop.Operation {
+func standIn[In, Out any](t testing.TB, o operation, owner string, d rpc.Declaration, do func(context.Context, In) (Out, error),
+	honest bool) rpc.Operation {
 	t.Helper()
 	if takes := slices.Sorted(maps.Keys(d.Takes)); !slices.Equal(takes, o.Callers) {
 		t.Errorf("the stand-in for %s %s takes %v, and %s takes %v", owner, d.Path, takes, owner, o.Callers)
@@ -69,7 +69,7 @@ func standIn[In, Out any](t testing.TB, o operation, owner string, d hop.Declara
 		t.Errorf("the stand-in for %s %s: %s", owner, d.Path, problem)
 	}
 	asked, answered := resolve(t, o.input), resolve(t, o.output)
-	return hop.New(d, func(ctx context.Context, body json.RawMessage) (answer json.RawMessage, err error) {
+	return rpc.New(d, func(ctx context.Context, body json.RawMessage) (answer json.RawMessage, err error) {
 		var in In
 		if err := keeps(asked, body); err != nil {
 			t.Errorf("%s is asked what it does not declare: %v in %.500s", d.Path, err, body)
@@ -113,7 +113,7 @@ func keeps(s *jsonschema.Resolved, body []byte) error {
 // Serve serves the operations of a stand-in for owner to all whom they take, with owner's key, until
 // the test ends. It returns its address.
 // It listens on this machine, at a port that the system picks.
-func Serve(t testing.TB, owner string, operations ...hop.Operation) (addr string) {
+func Serve(t testing.TB, owner string, operations ...rpc.Operation) (addr string) {
 	t.Helper()
 	callers := []string{caller.Gateway} // which says for whom a neighbour calls
 	for _, o := range operations {
@@ -121,7 +121,7 @@ func Serve(t testing.TB, owner string, operations ...hop.Operation) (addr string
 	}
 	slices.Sort(callers)
 	mux := http.NewServeMux()
-	s := hop.Server{Mux: mux, Keys: callertest.Keys(t, owner, slices.Compact(callers)...), Logger: slog.New(slog.DiscardHandler)}
+	s := rpc.Server{Mux: mux, Keys: callertest.Keys(t, owner, slices.Compact(callers)...), Logger: slog.New(slog.DiscardHandler)}
 	for _, o := range operations {
 		s.Operation(o)
 	}

@@ -158,8 +158,8 @@ func makeshift(file *ast.File, paths []string) (problems []string) {
 		if !ok {
 			return true
 		}
-		if selects(call.Fun, "hop", "New") {
-			problems = append(problems, "hop.New in a test: a stand-in's operation is made with contract.Fake, or with contract.Lie")
+		if selects(call.Fun, "rpc", "New") {
+			problems = append(problems, "rpc.New in a test: a stand-in's operation is made with contract.Fake, or with contract.Lie")
 		}
 		if s, ok := call.Fun.(*ast.SelectorExpr); ok && len(call.Args) > 0 && (s.Sel.Name == "Handle" || s.Sel.Name == "HandleFunc") {
 			pattern, ok := call.Args[0].(*ast.BasicLit)
@@ -215,7 +215,7 @@ func TestWhatIsNotHeldIsFound(t *testing.T) {
 	}
 	for body, want := range map[string]int{
 		`func f() { contract.Fake(t, "a", d, do) }`:               0,
-		`func f() { hop.New(d, do) }`:                             1,
+		`func f() { rpc.New(d, do) }`:                             1,
 		`func f() { mux.Handle("POST /internal/drafts/get", h) }`: 1,
 		`func f() { mux.HandleFunc("GET /internal/secret", h) }`:  0,
 	} {

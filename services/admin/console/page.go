@@ -15,7 +15,7 @@ import (
 	"hub.internal/pkg/web"
 	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin"
-	"hub.internal/services/admin/console/figures"
+	"hub.internal/services/admin/console/charts"
 	"hub.internal/services/admin/console/table"
 )
 
@@ -41,8 +41,8 @@ type sectionView struct {
 	Text    template.HTML
 	Cards   []cardView
 	Table   *table.Table
-	Chart   *figures.Chart
-	Goals   []figures.Goal
+	Chart   *charts.Chart
+	Goals   []charts.Goal
 	Caption string
 	// Path is that of the page that it is on; CSV is where the table is to be had as a file, if it is.
 	Path, CSV string
@@ -135,10 +135,10 @@ func sectionOf(ctx context.Context, path string, number int, s admin.Section) se
 		t := table.Of(ctx, s)
 		v.Table = &t
 	case admin.Bar, admin.Line:
-		chart := figures.Of(ctx, s)
+		chart := charts.Of(ctx, s)
 		v.Chart = &chart
 	case admin.Progress:
-		v.Goals = figures.Goals(s)
+		v.Goals = charts.Goals(s)
 	}
 	return v
 }
@@ -165,7 +165,7 @@ func figure(raw json.RawMessage) string {
 		return ""
 	}
 	if raw[0] != '"' {
-		return figures.Number(string(raw))
+		return charts.Number(string(raw))
 	}
 	var s string
 	_ = json.Unmarshal(raw, &s) // what is stored was read before

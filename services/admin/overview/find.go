@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/web"
 	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin/auditlog"
@@ -14,8 +14,8 @@ import (
 const mostFound = 10
 
 // Operations declares what the gateway asks of the pages beside themselves.
-func Operations(o *Overview) []hop.Operation {
-	return []hop.Operation{web.FindOperation(func() *web.Site { return o.site }, o.find)}
+func Operations(o *Overview) []rpc.Operation {
+	return []rpc.Operation{web.FindOperation(func() *web.Site { return o.site }, o.find)}
 }
 
 // find returns the rows of the log that a request has left, for an administrator who has its id. What somebody looks for is in the log

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 )
 
 // SettingsPath is where payments asks what it needs of an app to notify it.
@@ -29,8 +29,8 @@ type SettingsResponse struct {
 }
 
 // Operations declares what is told of apps to neighbours.
-func Operations(s *Service) []hop.Operation {
-	return []hop.Operation{hop.New(hop.Declaration{Path: SettingsPath, Takes: caller.Neighbour("payments")}, s.settings)}
+func Operations(s *Service) []rpc.Operation {
+	return []rpc.Operation{rpc.New(rpc.Declaration{Path: SettingsPath, Takes: caller.Neighbour("payments")}, s.settings)}
 }
 
 // settings returns E_NOT_FOUND for a code that no app has.

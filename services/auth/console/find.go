@@ -3,7 +3,7 @@ package console
 import (
 	"context"
 
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/web"
 	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/auth"
@@ -14,8 +14,8 @@ import (
 const mostFound = 5
 
 // Operations declares what the gateway asks of the console beside its pages.
-func Operations(c *Console) []hop.Operation {
-	return []hop.Operation{web.FindOperation(func() *web.Site { return c.site }, c.find)}
+func Operations(c *Console) []rpc.Operation {
+	return []rpc.Operation{web.FindOperation(func() *web.Site { return c.site }, c.find)}
 }
 
 // find returns the keys, apps and users that an administrator may mean, as their lists search for them.

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/services/auth/apps"
 )
 
@@ -57,11 +57,11 @@ type AdmitResponse struct {
 }
 
 // Operations declares what the gateway asks about tokens.
-func Operations(v *Verifier) []hop.Operation {
+func Operations(v *Verifier) []rpc.Operation {
 	gateway := caller.Neighbour(caller.Gateway)
-	return []hop.Operation{
-		hop.New(hop.Declaration{Path: VerifyPath, Takes: gateway, MaxBody: 2 * MaxToken}, v.verify),
-		hop.New(hop.Declaration{Path: AdmitPath, Takes: gateway}, v.admit),
+	return []rpc.Operation{
+		rpc.New(rpc.Declaration{Path: VerifyPath, Takes: gateway, MaxBody: 2 * MaxToken}, v.verify),
+		rpc.New(rpc.Declaration{Path: AdmitPath, Takes: gateway}, v.admit),
 	}
 }
 

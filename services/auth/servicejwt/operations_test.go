@@ -12,9 +12,9 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/service"
 	"hub.internal/services/auth/servicejwt"
 )
@@ -27,7 +27,7 @@ func TestOverTheWire(t *testing.T) {
 	logger := slog.New(slog.NewJSONHandler(o.log, nil))
 	mux := http.NewServeMux()
 	service.Operations(
-		hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway, "payments"), Logger: logger},
+		rpc.Server{Mux: mux, Keys: callertest.Keys(t, "auth", caller.Gateway, "payments"), Logger: logger},
 		servicejwt.Operations(o.Verifier)...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/services/authoring"
 )
@@ -126,7 +126,7 @@ const (
 func (s Source) Rows(ctx context.Context, kind authoring.Kind, ids []int64) (map[int64][]byte, error) {
 	// All at once: calls that wait for their next part, with the others in hand, would wait for each other.
 	held, size := max(len(ids)*rowBytes, freeBytes), 0
-	if err := hop.Hold(ctx, int64(held-freeBytes)); err != nil {
+	if err := rpc.Hold(ctx, int64(held-freeBytes)); err != nil {
 		return nil, err
 	}
 	all := make(map[int64][]byte, len(ids))
@@ -146,7 +146,7 @@ func (s Source) Rows(ctx context.Context, kind authoring.Kind, ids []int64) (map
 				"are empty; make several segments of them", mostBytes)
 		}
 		if size > held {
-			if err := hop.Hold(ctx, int64(size-held)); err != nil {
+			if err := rpc.Hold(ctx, int64(size-held)); err != nil {
 				return nil, err
 			}
 			held = size

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 )
 
 const (
@@ -131,7 +131,7 @@ func (c *Catalog) follow(ctx context.Context, client *remote.Client, service str
 func (c *Catalog) fetch(ctx context.Context, client *remote.Client, service string) error {
 	ctx, cancel := context.WithTimeout(ctx, manifestEvery)
 	defer cancel()
-	response, err := client.Do(caller.Alone(ctx, caller.Gateway), remote.Request{Method: "GET", Path: hop.ManifestPath, Retry: true})
+	response, err := client.Do(caller.Alone(ctx, caller.Gateway), remote.Request{Method: "GET", Path: rpc.ManifestPath, Retry: true})
 	if err != nil {
 		return err
 	}

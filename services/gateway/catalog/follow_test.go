@@ -17,9 +17,9 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway/catalog"
 )
@@ -94,7 +94,7 @@ func (o *owners) serve(name string, says func() io.Reader) {
 	o.t.Helper()
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
-	mux.HandleFunc("GET "+hop.ManifestPath, func(w http.ResponseWriter, r *http.Request) {
+	mux.HandleFunc("GET "+rpc.ManifestPath, func(w http.ResponseWriter, r *http.Request) {
 		o.mu.Lock()
 		o.asked[name]++
 		says := o.says[name]

@@ -22,8 +22,8 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/web"
 	"hub.internal/pkg/web/i18n"
@@ -149,7 +149,7 @@ func (k *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	ctx, cancel := context.WithTimeout(ctx, consoleTimeout)
 	defer cancel()
-	visit := hop.Recover(k.Edge.Logger)(func(ctx context.Context, _ any) (any, error) {
+	visit := rpc.Recover(k.Edge.Logger)(func(ctx context.Context, _ any) (any, error) {
 		v.r = r.WithContext(ctx)
 		return nil, k.visit(ctx, v)
 	})
@@ -203,7 +203,7 @@ func (k *Console) visit(ctx context.Context, v *visit) error {
 			"This request came from another site, so it was not carried out. Open the page in Hub and try again.").Because(err)
 	}
 	if v.BodyLength > maxUpload {
-		return hop.TooLarge(maxUpload)
+		return rpc.TooLarge(maxUpload)
 	}
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, maxUpload)
 	v.secret = web.ReadCookie(v.r, web.SessionCookie)
@@ -290,7 +290,7 @@ func (k *Console) fail(v *visit, err error) {
 	f := fault.From(err)
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
-		f = fault.From(hop.TooLarge(maxUpload))
+		f = fault.From(rpc.TooLarge(maxUpload))
 	}
 	signIn := slices.Contains([]fault.Code{fault.AuthMissing, fault.AuthInvalid, fault.AuthExpired, fault.AuthRevoked}, f.Code)
 	status := f.Status()

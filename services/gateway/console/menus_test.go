@@ -11,10 +11,10 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/contract"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/web"
 	"hub.internal/services/gateway/console"
 )
@@ -49,7 +49,7 @@ func TestMenusThatLie(t *testing.T) {
 		"/p/a/b",
 		"https://ok.example/x",
 	}
-	lie := contract.Fake(t, "admin", hop.Declaration{Path: "/internal/menus/navigation", Takes: caller.Neighbour(caller.Gateway)},
+	lie := contract.Fake(t, "admin", rpc.Declaration{Path: "/internal/menus/navigation", Takes: caller.Neighbour(caller.Gateway)},
 		func(context.Context, struct{}) (menuGroups, error) {
 			g := menuGroup{Slug: "s", Name: "N"}
 			for _, href := range hrefs {

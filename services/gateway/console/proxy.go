@@ -7,8 +7,8 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/web"
 	"hub.internal/services/gateway/catalog"
 	"hub.internal/services/gateway/edge"
@@ -60,7 +60,7 @@ func (k *Console) editResponse(ctx context.Context, v *visit, resp *http.Respons
 	if err := k.recordLookup(ctx, v, resp.StatusCode); err != nil {
 		return err
 	}
-	if resp.Header.Get(hop.FaultHeader) != "" {
+	if resp.Header.Get(rpc.FaultHeader) != "" {
 		return remote.ReadFault(resp)
 	}
 	// What ServeMux says of a path or a method that its service does not have.

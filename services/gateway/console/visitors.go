@@ -10,9 +10,9 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/quota"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/web"
 	"hub.internal/services/gateway/cache"
 	"hub.internal/services/gateway/edge"
@@ -93,7 +93,7 @@ func NewVisitors(ask func(ctx context.Context, secret string) error, now func() 
 // before: who sends it slowly holds nothing but their own connection.
 func (k *Console) admit(v *visit) (leave func(), err error) {
 	if r := v.r; r.Body != nil && r.Body != http.NoBody {
-		form, err := hop.ReadBody(r.Context(), r.Body, r.ContentLength, maxVisitorForm)
+		form, err := rpc.ReadBody(r.Context(), r.Body, r.ContentLength, maxVisitorForm)
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/web"
 	"hub.internal/services/gateway/catalog"
 	"hub.internal/services/gateway/reference"
@@ -54,7 +54,7 @@ func (a *Answer) Write(c *Call, w http.ResponseWriter) {
 		h.Set("Content-Length", strconv.FormatInt(int64(len(head))+a.Length+1, 10))
 	}
 	if a.Replayed {
-		h.Set(hop.ReplayedHeader, "true")
+		h.Set(rpc.ReplayedHeader, "true")
 	}
 	if a.Location != "" {
 		h.Set("Location", a.Location)

@@ -12,8 +12,8 @@ import (
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/telemetry"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway/catalog"
@@ -78,7 +78,7 @@ func (g *Gateway) Listing(a Authenticator, last endpoint.Endpoint) endpoint.Endp
 // chain puts stages in front of what last does: outermost the span, then the record of refusals, then the end of a panic. So a
 // panic is recorded as a refusal with E_INTERNAL is.
 func (g *Gateway) chain(last endpoint.Endpoint, stages ...Stage) endpoint.Endpoint {
-	middlewares := []endpoint.Middleware{g.record, hop.Recover(g.Logger)}
+	middlewares := []endpoint.Middleware{g.record, rpc.Recover(g.Logger)}
 	for _, s := range stages {
 		middlewares = append(middlewares, s.middleware)
 	}
@@ -129,7 +129,7 @@ func capBody(ctx context.Context, c *Call) (context.Context, error) {
 		limit = e.Spec.MaxBody
 	}
 	if c.BodyLength > limit {
-		return ctx, hop.TooLarge(limit)
+		return ctx, rpc.TooLarge(limit)
 	}
 	return ctx, nil
 }
@@ -238,10 +238,10 @@ func (g *Gateway) Route(ctx context.Context, request any) (any, error) {
 	if client == nil {
 		return nil, UnknownService(c.Entry.Service)
 	}
-	r := remote.Request{Path: hop.ToolPath(c.Name), Body: c.Input, IdempotencyKey: c.IdempotencyKey, DeriveKey: c.DeriveKey,
+	r := remote.Request{Path: rpc.ToolPath(c.Name), Body: c.Input, IdempotencyKey: c.IdempotencyKey, DeriveKey: c.DeriveKey,
 		MostBytes: c.MostBytes, Retry: !c.Entry.Spec.Write, Stream: !c.Entry.Raw(), Uneven: c.Entry.Spec.Scope == ownStatements}
 	if c.Entry.Route != nil {
-		r.Path, r.Success = hop.RoutePath(c.Name), c.Entry.Route.Success
+		r.Path, r.Success = rpc.RoutePath(c.Name), c.Entry.Route.Success
 	}
 	response, err := client.Do(ctx, r)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
@@ -79,7 +79,7 @@ func ReadJSON(ctx context.Context, r *http.Request, limit int64) ([]byte, error)
 		!strings.HasSuffix(kind, "+json")) {
 		return nil, schema.Invalid("", "contentType", "must be sent as Content-Type: application/json")
 	}
-	return hop.ReadBody(ctx, r.Body, r.ContentLength, limit)
+	return rpc.ReadBody(ctx, r.Body, r.ContentLength, limit)
 }
 
 // Response is what a pipeline ends with, as a transport writes it.

@@ -17,8 +17,8 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/services/gateway/edge"
 )
 
@@ -61,7 +61,7 @@ func newExchange(r *http.Request, c *edge.Call) *exchange {
 
 // read reads the body, of at most limit bytes, on the account of the caller.
 func (x *exchange) read(ctx context.Context, limit int64) ([]byte, error) {
-	return hop.ReadBody(caller.With(ctx, x.principal.Caller), x.in.Body, x.in.ContentLength, limit)
+	return rpc.ReadBody(caller.With(ctx, x.principal.Caller), x.in.Body, x.in.ContentLength, limit)
 }
 
 // request is the request that the protocol is given.
@@ -142,7 +142,7 @@ func (x *exchange) collect(ctx context.Context, a *remote.Response) (p *payload,
 			_, err = io.ReadFull(a.Data, p.kept)
 		}
 	} else {
-		p.kept, err = hop.ReadBody(ctx, held{a.Data, x}, a.Length, maxData)
+		p.kept, err = rpc.ReadBody(ctx, held{a.Data, x}, a.Length, maxData)
 	}
 	_ = a.Data.Close()
 	if err != nil && fault.From(err).Code != fault.RateLimit {
@@ -160,11 +160,11 @@ type held struct {
 	*exchange
 }
 
-// Hold implements hop.Holder. The calls of a batch take turns.
+// Hold implements rpc.Holder. The calls of a batch take turns.
 func (x *exchange) Hold(ctx context.Context, n int64) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if holder, ok := x.in.Body.(hop.Holder); ok {
+	if holder, ok := x.in.Body.(rpc.Holder); ok {
 		return holder.Hold(ctx, n)
 	}
 	return nil

@@ -22,10 +22,10 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/contract"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	"hub.internal/services/gateway"
@@ -90,8 +90,8 @@ func newFixture(t testing.TB, options ...func(*mcp.Options)) *fixture {
 	services := http.NewServeMux()
 	services.HandleFunc("POST /internal/tools/{name}", e.tool)
 	services.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
-	hop.Server{Mux: services, Keys: callertest.Keys(t, "auth", caller.Gateway), Logger: logger}.Operation(contract.Fake(t, "auth",
-		hop.Declaration{Path: "/internal/apikeys/verify", Takes: caller.Neighbour(caller.Gateway)}, verify))
+	rpc.Server{Mux: services, Keys: callertest.Keys(t, "auth", caller.Gateway), Logger: logger}.Operation(contract.Fake(t, "auth",
+		rpc.Declaration{Path: "/internal/apikeys/verify", Takes: caller.Neighbour(caller.Gateway)}, verify))
 	server := httptest.NewServer(services)
 	t.Cleanup(server.Close)
 	var err error
@@ -193,7 +193,7 @@ func (e *fixture) tool(w http.ResponseWriter, r *http.Request) {
 	}
 	switch spec := e.catalog.Entry(r.PathValue("name")).Spec; {
 	case again && !bytes.Equal(before, input):
-		hop.WriteFault(
+		rpc.WriteFault(
 			r.Context(),
 			slog.New(slog.DiscardHandler),
 			w,
@@ -204,10 +204,10 @@ func (e *fixture) tool(w http.ResponseWriter, r *http.Request) {
 		data = spec.Examples[0].Data
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-	w.Header().Set(hop.CountHeader, "3")
+	w.Header().Set(rpc.CountHeader, "3")
 	if again {
-		w.Header().Set(hop.ReplayedHeader, "true")
-		w.Header().Set(hop.AgeHeader, "245000")
+		w.Header().Set(rpc.ReplayedHeader, "true")
+		w.Header().Set(rpc.AgeHeader, "245000")
 	}
 	_, _ = w.Write(data)
 }

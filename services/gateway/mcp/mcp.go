@@ -37,7 +37,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway/edge"
@@ -151,7 +151,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := otel.GetTextMapPropagator().Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	if limit := s.maxBody(nil); c.BodyLength > limit {
-		s.gateway.Refuse(ctx, c, w, hop.TooLarge(limit), 0)
+		s.gateway.Refuse(ctx, c, w, rpc.TooLarge(limit), 0)
 		return
 	}
 	x := newExchange(r, c)

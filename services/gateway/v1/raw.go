@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strconv"
 
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/gateway/catalog"
@@ -38,7 +38,7 @@ func (t transport) rawInput(ctx context.Context, limit int64) ([]byte, error) {
 	case len(kind) > maxContentType:
 		return nil, schema.Invalid("", "contentType", "must have at most %d bytes", maxContentType)
 	}
-	body, err := hop.ReadBody(ctx, r.Body, r.ContentLength, limit)
+	body, err := rpc.ReadBody(ctx, r.Body, r.ContentLength, limit)
 	if err != nil {
 		return nil, err
 	}

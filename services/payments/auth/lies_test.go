@@ -13,10 +13,10 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/contract"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/services/payments/auth"
 )
 
@@ -29,8 +29,8 @@ func TestAnotherAppsSettings(t *testing.T) {
 	t.Parallel()
 	logger := slog.New(slog.DiscardHandler)
 	mux := http.NewServeMux()
-	h := hop.Server{Mux: mux, Keys: callertest.Keys(t, "auth", "payments"), Logger: logger}
-	h.Operation(contract.Lie(t, "auth", hop.Declaration{Path: "/internal/apps/settings", Takes: caller.Neighbour("payments")},
+	h := rpc.Server{Mux: mux, Keys: callertest.Keys(t, "auth", "payments"), Logger: logger}
+	h.Operation(contract.Lie(t, "auth", rpc.Declaration{Path: "/internal/apps/settings", Takes: caller.Neighbour("payments")},
 		func(context.Context, asked) (map[string]any, error) {
 			return map[string]any{
 				"service_code":    "shop",

@@ -14,7 +14,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	"hub.internal/services/payments"
@@ -73,11 +73,11 @@ func Routes() []tool.Route {
 }
 
 // Operations declares what the gateway asks of the console beside its pages.
-func Operations(c *Console) []hop.Operation {
+func Operations(c *Console) []rpc.Operation {
 	find := func(ctx context.Context, u web.User, text string) (web.FindResponse, error) {
 		return c.orders.Find(ctx, u, text)
 	}
-	return []hop.Operation{web.FindOperation(func() *web.Site { return c.orders.Site() }, find)}
+	return []rpc.Operation{web.FindOperation(func() *web.Site { return c.orders.Site() }, find)}
 }
 
 // Routes implements service.Console.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"hub.internal/pkg/caller"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/services/review-control/metrics"
 )
 
@@ -36,8 +36,8 @@ type Store interface {
 }
 
 // Operations declares what review-control does for its neighbours.
-func Operations(s Store) []hop.Operation {
-	return []hop.Operation{hop.New(hop.Declaration{Path: Path, Takes: caller.Neighbour("admin")},
+func Operations(s Store) []rpc.Operation {
+	return []rpc.Operation{rpc.New(rpc.Declaration{Path: Path, Takes: caller.Neighbour("admin")},
 		func(ctx context.Context, in Request) (Response, error) {
 			b, err := s.Backlog(ctx, in.Since)
 			return Response(b), err

@@ -12,7 +12,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/text"
 	"hub.internal/pkg/tool"
@@ -58,8 +58,8 @@ func Routes() []tool.Route {
 }
 
 // Operations declares what the gateway asks of the console beside its pages.
-func Operations(c *Console) []hop.Operation {
-	return []hop.Operation{web.FindOperation(func() *web.Site { return c.site }, c.find)}
+func Operations(c *Console) []rpc.Operation {
+	return []rpc.Operation{web.FindOperation(func() *web.Site { return c.site }, c.find)}
 }
 
 // Routes implements service.Console.

@@ -11,8 +11,8 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/tool"
 )
 
@@ -42,7 +42,7 @@ func TestServe(t *testing.T) {
 		) == nil &&
 			done
 	})
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, hop.ManifestPath: 401, "/admin/menus": 401,
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, rpc.ManifestPath: 401, "/admin/menus": 401,
 		"/admin": 401, "/admin/audit": 401, "/admin/audit/export": 401, "/p/a/b": 401, "/internal/menus/navigation": 405, "/": 404} {
 		if got := p.Get(path); got != want {
 			t.Errorf("GET %s: %d, want %d", path, got, want)

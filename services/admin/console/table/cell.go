@@ -19,7 +19,7 @@ import (
 	"hub.internal/pkg/web"
 	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin"
-	"hub.internal/services/admin/console/figures"
+	"hub.internal/services/admin/console/charts"
 )
 
 const (
@@ -118,12 +118,12 @@ func formatted(raw json.RawMessage, format string) (Cell, bool) {
 		return Cell{Series: s, number: true, value: s.newest()}, true
 	}
 	value, ok := admin.Number(raw)
-	c := Cell{number: true, value: value, Text: figures.Number(strings.Trim(string(raw), `" `))}
+	c := Cell{number: true, value: value, Text: charts.Number(strings.Trim(string(raw), `" `))}
 	switch format {
 	case admin.Percent:
-		c.Text = figures.Percent(value)
+		c.Text = charts.Percent(value)
 	case admin.Money:
-		c.Text = figures.WithUnit(c.Text, "₩")
+		c.Text = charts.WithUnit(c.Text, "₩")
 	case admin.InBar:
 		c.Bar = new(web.Bar) // of the column's largest, which is not known yet
 	default:
@@ -138,7 +138,7 @@ func numberCell(literal string, plain bool) Cell {
 	if err != nil && math.IsInf(value, 0) {
 		return Cell{Text: text.Shorten(literal, maxText)}
 	}
-	shown := figures.Number(literal)
+	shown := charts.Number(literal)
 	if plain {
 		shown = text.Shorten(literal, maxText)
 	}

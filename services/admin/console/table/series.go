@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"hub.internal/services/admin/console/figures"
+	"hub.internal/services/admin/console/charts"
 )
 
 const (
@@ -53,20 +53,20 @@ func seriesOf(list []json.RawMessage) *Series {
 }
 
 // figure is a value as people read it.
-func figure(v float64) string { return figures.Number(strconv.FormatFloat(v, 'g', -1, 64)) }
+func figure(v float64) string { return charts.Number(strconv.FormatFloat(v, 'g', -1, 64)) }
 
 // Count is how many values there are, the gaps among them.
 func (s *Series) Count() int { return len(s.values) }
 
 // Low is the least of the values.
 func (s *Series) Low() string {
-	low, _, _ := figures.Range(s.values)
+	low, _, _ := charts.Range(s.values)
 	return figure(low)
 }
 
 // High is the largest of the values.
 func (s *Series) High() string {
-	_, high, _ := figures.Range(s.values)
+	_, high, _ := charts.Range(s.values)
 	return figure(high)
 }
 
@@ -93,18 +93,18 @@ func (s *Series) last() int {
 func (s *Series) Path() string {
 	// Of a long series evenly chosen ones are drawn, the first and the last among them.
 	n := min(len(s.values), maxPoints)
-	points := make([]figures.Point, n)
+	points := make([]charts.Point, n)
 	for i := range n {
 		points[i] = s.at(i * (len(s.values) - 1) / max(n-1, 1))
 	}
-	return figures.Path(points)
+	return charts.Path(points)
 }
 
 // at is where a value is drawn.
-func (s *Series) at(n int) figures.Point {
-	low, high, _ := figures.Range(s.values)
-	across := figures.Share(float64(n), 0, float64(len(s.values)-1))
-	return figures.Point{X: edge + across*(width-2*edge), Y: height - edge - figures.Share(s.values[n], low, high)*(height-2*edge)}
+func (s *Series) at(n int) charts.Point {
+	low, high, _ := charts.Range(s.values)
+	across := charts.Share(float64(n), 0, float64(len(s.values)-1))
+	return charts.Point{X: edge + across*(width-2*edge), Y: height - edge - charts.Share(s.values[n], low, high)*(height-2*edge)}
 }
 
 // End is the last point.

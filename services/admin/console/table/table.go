@@ -10,7 +10,7 @@ import (
 
 	"hub.internal/pkg/web/i18n"
 	"hub.internal/services/admin"
-	"hub.internal/services/admin/console/figures"
+	"hub.internal/services/admin/console/charts"
 )
 
 // Table is a table as it is shown.
@@ -78,8 +78,8 @@ func fillBars(ctx context.Context, cells []Cell) {
 	}
 	for _, c := range cells {
 		if c.Bar != nil {
-			share := figures.Percent(math.Abs(c.value) / max(largest, math.SmallestNonzeroFloat64))
-			*c.Bar = figures.BarOf(i18n.T(ctx, "%s of the largest", share), c.value, largest)
+			share := charts.Percent(math.Abs(c.value) / max(largest, math.SmallestNonzeroFloat64))
+			*c.Bar = charts.BarOf(i18n.T(ctx, "%s of the largest", share), c.value, largest)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/config"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/seal"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
@@ -33,12 +33,12 @@ var program = service.Program[settings]{Name: "auth",
 func manifest() tool.Manifest {
 	pages := slices.Concat(console.Routes(), connect.Routes())
 	asked := append(operations(nil, nil, nil, nil), console.Operations(nil)...)
-	return hop.Manifest("auth", auth.Tools(apps.New(apps.Config{})), asked, pages...).WithRoutes(auth.Routes(nil)...)
+	return rpc.Manifest("auth", auth.Tools(apps.New(apps.Config{})), asked, pages...).WithRoutes(auth.Routes(nil)...)
 }
 
 // operations are what neighbours can ask for.
 // Build mounts them with services; manifest names them with none.
-func operations(s *auth.Service, p *auth.People, a *apps.Service, t *servicejwt.Verifier) []hop.Operation {
+func operations(s *auth.Service, p *auth.People, a *apps.Service, t *servicejwt.Verifier) []rpc.Operation {
 	return slices.Concat(auth.Operations(s, p), apps.Operations(a), servicejwt.Operations(t))
 }
 

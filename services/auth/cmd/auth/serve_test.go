@@ -16,9 +16,9 @@ import (
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/discover"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 )
 
 // serve starts auth serve.
@@ -35,7 +35,7 @@ func TestServe(t *testing.T) {
 	p := x.serve(t)
 	p.Ready(t)
 	t.Logf("ready after %v", time.Since(began))
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/debug/pprof/": 404, hop.ManifestPath: 401,
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/debug/pprof/": 404, rpc.ManifestPath: 401,
 		"/internal/apikeys/verify": 405, "/": 404} {
 		if got := p.Get(path); got != want {
 			t.Errorf("GET %s: %d, want %d", path, got, want)

@@ -19,9 +19,9 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/remote"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/tool"
 )
 
@@ -69,7 +69,7 @@ func call(t *testing.T, c *remote.Client, name, key string, input []byte) (strin
 func callAs(t *testing.T, c *remote.Client, credential, name, key string, input []byte) (string, error) {
 	ctx, cancel := context.WithTimeout(caller.With(t.Context(), caller.Caller{Kind: caller.Key, CredentialID: credential}), hubtest.Patience)
 	defer cancel()
-	response, err := c.Do(ctx, remote.Request{Path: hop.ToolPath(name), Body: input, IdempotencyKey: key})
+	response, err := c.Do(ctx, remote.Request{Path: rpc.ToolPath(name), Body: input, IdempotencyKey: key})
 	if err != nil {
 		return "", err
 	}
@@ -92,7 +92,7 @@ func TestServe(t *testing.T) {
 	p := start(t, db)
 	p.Ready(t)
 	t.Logf("ready after %v", time.Since(began))
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/debug/pprof/": 404, hop.ManifestPath: 401,
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 404, "/debug/pprof/": 404, rpc.ManifestPath: 401,
 		"/internal/drafts/get": 405, "/": 404} {
 		if got := p.Get(path); got != want {
 			t.Errorf("GET %s: %d, want %d", path, got, want)

@@ -13,9 +13,9 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/hubtest/contract"
+	"hub.internal/pkg/rpc"
 )
 
 // memory is a line of the program's /proc/PID/status in bytes: VmRSS is now, VmHWM the most so far.
@@ -42,7 +42,7 @@ func memory(t *testing.T, p *hubtest.Program, line string) int64 {
 // had resident: at most four times the body beyond what it had before.
 func TestMemoryIsBounded(t *testing.T) {
 	db := migrated(t)
-	check := hop.Declaration{Path: "/internal/recipients/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
+	check := rpc.Declaration{Path: "/internal/recipients/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
 	query := contract.Serve(t, "query", contract.Fake(t, "query", check, func(context.Context, any) (map[string][]int, error) {
 		return map[string][]int{"targets": {}}, nil
 	}))
@@ -122,8 +122,8 @@ func TestMemoryOfRowsIsBounded(t *testing.T) {
 		ID  int64          `json:"id"`
 		Row map[string]any `json:"row"`
 	}
-	ids := hop.Declaration{Path: "/internal/ids/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
-	rows := hop.Declaration{Path: "/internal/rows", Takes: caller.Neighbour("authoring")}
+	ids := rpc.Declaration{Path: "/internal/ids/check", Takes: caller.Neighbour("authoring"), MaxBody: 8 << 20}
+	rows := rpc.Declaration{Path: "/internal/rows", Takes: caller.Neighbour("authoring")}
 	query := contract.Serve(t, "query",
 		contract.Fake(t, "query", ids, func(context.Context, asked) (map[string]any, error) {
 			return map[string]any{"unknown": 0, "first": []int64{}, "others": []int{}}, nil

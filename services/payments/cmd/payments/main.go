@@ -4,7 +4,7 @@ package main
 import (
 	"os"
 
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/payments"
@@ -23,7 +23,7 @@ var program = service.Program[settings]{Name: "payments",
 
 // manifest is what payments tells the gateway. It is made without a store, so that `payments manifest` needs none.
 func manifest() tool.Manifest {
-	m := hop.Manifest("payments", credentials.Tools(credentials.New(credentials.Config{})), console.Operations(nil), console.Routes()...).
+	m := rpc.Manifest("payments", credentials.Tools(credentials.New(credentials.Config{})), console.Operations(nil), console.Routes()...).
 		WithRoutes(api.Routes(payments.New(payments.Config{}))...)
 	m.Notifications = api.Notifications()
 	return m

@@ -18,8 +18,8 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/tool"
 )
 
@@ -64,7 +64,7 @@ func call(t *testing.T, p *hubtest.Program, h http.Header, name, input string) (
 	request, err := http.NewRequestWithContext(
 		t.Context(),
 		http.MethodPost,
-		"http://"+p.Addr(t)+hop.ToolPath(name),
+		"http://"+p.Addr(t)+rpc.ToolPath(name),
 		strings.NewReader(input),
 	)
 	if err != nil {
@@ -105,7 +105,7 @@ func TestServe(t *testing.T) {
 			"list_categories",
 			`{}`,
 		); r.StatusCode != http.StatusOK || body != `{"categories":[]}` ||
-			r.Header.Get(hop.CountHeader) != "0" {
+			r.Header.Get(rpc.CountHeader) != "0" {
 			t.Errorf("list_categories: %s %s", r.Status, body)
 		}
 		if r, body := call(
@@ -118,7 +118,7 @@ func TestServe(t *testing.T) {
 			!strings.Contains(body, `"rows":[[1]]`) {
 			t.Errorf("execute_read_sql: %s %s", r.Status, body)
 		}
-		if r, body := call(t, p, agent, "get_brand", `{"brandId": 1}`); r.Header.Get(hop.FaultHeader) != string(fault.NotFound) {
+		if r, body := call(t, p, agent, "get_brand", `{"brandId": 1}`); r.Header.Get(rpc.FaultHeader) != string(fault.NotFound) {
 			t.Errorf("get_brand: %s %s", r.Status, body)
 		}
 		if code := p.Stop(t); code != 0 {
@@ -152,7 +152,7 @@ func TestServe(t *testing.T) {
 		p := run(t, "serve", append(environ, "HUB_SOURCE_DSN=u:p@tcp(127.0.0.1:1)/d")...)
 		p.Ready(t)
 		for _, name := range []string{"describe_schema", "list_categories"} {
-			if r, body := call(t, p, agent, name, `{}`); r.Header.Get(hop.FaultHeader) != string(fault.DB) {
+			if r, body := call(t, p, agent, name, `{}`); r.Header.Get(rpc.FaultHeader) != string(fault.DB) {
 				t.Errorf("%s: %s %s", name, r.Status, body)
 			}
 		}

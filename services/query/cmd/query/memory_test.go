@@ -22,9 +22,9 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
 	"hub.internal/pkg/localserver"
+	"hub.internal/pkg/rpc"
 )
 
 // largest are statements that ask for as much as the source has, in every way. The server
@@ -87,7 +87,7 @@ func TestLargeAnswersDoNotTakeTheServiceDown(t *testing.T) {
 		request, err := http.NewRequestWithContext(
 			ctx,
 			http.MethodPost,
-			"http://"+p.Addr(t)+hop.ToolPath("execute_read_sql"),
+			"http://"+p.Addr(t)+rpc.ToolPath("execute_read_sql"),
 			strings.NewReader(fmt.Sprintf(`{"sql":%q}`, text)),
 		)
 		if err != nil {

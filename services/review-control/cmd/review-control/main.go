@@ -7,7 +7,7 @@ import (
 	"os"
 	"time"
 
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/service"
 	"hub.internal/pkg/tool"
 	reviewcontrol "hub.internal/services/review-control"
@@ -32,7 +32,7 @@ var program = service.Program[settings]{Name: "review-control", Short: "The serv
 
 // manifest is what review-control tells the gateway. It is made without a store, so that `review-control manifest` needs none.
 func manifest() tool.Manifest {
-	return hop.Manifest("review-control", queue.Tools(queue.New(reviewcontrol.New(reviewcontrol.Config{}), nil)),
+	return rpc.Manifest("review-control", queue.Tools(queue.New(reviewcontrol.New(reviewcontrol.Config{}), nil)),
 		append(backlog.Operations(nil), console.Operations(nil)...), console.Routes()...)
 }
 

@@ -9,8 +9,8 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
-	"hub.internal/pkg/hop"
 	"hub.internal/pkg/hubtest"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/review-control/postgres"
 )
@@ -99,7 +99,7 @@ func TestServe(t *testing.T) {
 	}
 	p.Ready(t)
 	hubtest.Eventually(t, "its jobs run", func() bool { return strings.Contains(p.Log.String(), "River client started") })
-	for path, want := range map[string]int{hop.ManifestPath: 401, "/drafts": 401, "/unsubscribe/x": 401, "/metrics": 404,
+	for path, want := range map[string]int{rpc.ManifestPath: 401, "/drafts": 401, "/unsubscribe/x": 401, "/metrics": 404,
 		"/debug/pprof/": 404} {
 		if status := p.Get(path); status != want {
 			t.Errorf("%s: %d", path, status)

@@ -1,7 +1,7 @@
-// Package slip finds what in a mail reads like a mistake of whoever wrote it: Markdown, which a mail shows as it is written, a text
+// Package lint finds what in a mail reads like a mistake of whoever wrote it: Markdown, which a mail shows as it is written, a text
 // that was to be replaced, links without TLS, a sender at a provider of private mailboxes, a name that is not the recipient's. It
 // guesses, for a warning and for whoever reviews the mail; nothing is refused by it.
-package slip
+package lint
 
 import (
 	"regexp"

@@ -1,4 +1,4 @@
-package slip_test
+package lint_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"hub.internal/services/authoring/slip"
+	"hub.internal/services/authoring/lint"
 )
 
 // right are bodies as people write them: nothing of them is a mistake.
@@ -34,7 +34,7 @@ var right = []string{
 func TestRightBodiesStaySilent(t *testing.T) {
 	t.Parallel()
 	for _, body := range right {
-		if found := slip.Markdown(body) + slip.Unfinished(body) + slip.Insecure(body, strings.Contains(body, "<p")); found != "" {
+		if found := lint.Markdown(body) + lint.Unfinished(body) + lint.Insecure(body, strings.Contains(body, "<p")); found != "" {
 			t.Errorf("%q: %q", body, found)
 		}
 	}
@@ -57,7 +57,7 @@ func TestSlipsAreFound(t *testing.T) {
 		"<p><b>a</b> **b** c</p>":                   "**b**",
 		"# " + strings.Repeat("가", 100):             "# " + strings.Repeat("가", 58) + "…",
 	} {
-		if got := slip.Markdown(body); got != want {
+		if got := lint.Markdown(body); got != want {
 			t.Errorf("%q: %q", body, got)
 		}
 	}
@@ -66,7 +66,7 @@ func TestSlipsAreFound(t *testing.T) {
 		"Lorem ipsum dolor sit": "Lorem ipsum dolor sit", "<p>LOREM IPSUM</p>": "LOREM IPSUM</p>", "FIXME: x": "FIXME: x",
 		"할인율 TODO： 확인": "TODO： 확인",
 	} {
-		if got := slip.Unfinished(text); got != want {
+		if got := lint.Unfinished(text); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
@@ -80,13 +80,13 @@ func TestSlipsAreFound(t *testing.T) {
 		{`<p><img SRC=http://hub.example/a.png></p>`, true, "http://hub.example/a.png"},
 		{`<p xmlns="http://www.w3.org/1999/xhtml">http://hub.example</p>`, true, ""},
 	} {
-		if got := slip.Insecure(c.body, c.html); got != c.want {
+		if got := lint.Insecure(c.body, c.html); got != c.want {
 			t.Errorf("%q: %q", c.body, got)
 		}
 	}
 	for email, want := range map[string]string{"me@gmail.com": "gmail.com", "kim@NAVER.com": "naver.com", "a@mail.naver.com": "",
 		"hub@hub.example": "", "a@navercorp.com": "", "": ""} {
-		if got := slip.Private(&email); got != want {
+		if got := lint.Private(&email); got != want {
 			t.Errorf("%s: %q", email, got)
 		}
 	}
@@ -111,7 +111,7 @@ func TestNames(t *testing.T) {
 		{"Contact 1", []string{"Contact 2"}, false}, {norm.NFD.String("조영희"), []string{"조영희"}, false},
 		{"조영희 팀장님", []string{norm.NFD.String("조영희")}, false}, {norm.NFD.String("김철수"), []string{"조영희"}, true},
 	} {
-		if got := slip.Unlike(c.name, c.known); got != c.unlike {
+		if got := lint.Unlike(c.name, c.known); got != c.unlike {
 			t.Errorf("%q and %q: %v", c.name, c.known, got)
 		}
 	}

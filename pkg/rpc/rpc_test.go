@@ -1,4 +1,4 @@
-package hop_test
+package rpc_test
 
 import (
 	"bytes"
@@ -22,7 +22,7 @@ import (
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/hop"
+	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
 )
@@ -73,7 +73,7 @@ func serve(t *testing.T, tools []tool.Tool, mw ...endpoint.Middleware) service {
 	t.Helper()
 	var log bytes.Buffer
 	mux := http.NewServeMux()
-	s := hop.Server{
+	s := rpc.Server{
 		Mux:    mux,
 		Keys:   callertest.Keys(t, "speaker", caller.Gateway, "authoring"),
 		Logger: slog.New(slog.NewJSONHandler(&log, nil)),
@@ -81,7 +81,7 @@ func serve(t *testing.T, tools []tool.Tool, mw ...endpoint.Middleware) service {
 	for _, t := range tools {
 		s.Tool(t, mw...)
 	}
-	s.Manifest(hop.Manifest("speaker", tools, nil))
+	s.Manifest(rpc.Manifest("speaker", tools, nil))
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	return service{server.URL, &log}
@@ -94,7 +94,7 @@ func (s service) do(t *testing.T, method, path string, body io.Reader, headers .
 		t.Fatal(err)
 	}
 	who := caller.Caller{Kind: caller.Key, CredentialID: "ak_1", RequestID: "req_1"}
-	if path == hop.ManifestPath {
+	if path == rpc.ManifestPath {
 		who = caller.Itself(caller.Gateway)
 	}
 	r.Header = callertest.Header(t, "speaker", who)
@@ -115,24 +115,24 @@ func (s service) do(t *testing.T, method, path string, body io.Reader, headers .
 
 func (s service) call(t *testing.T, input string, headers ...string) (*http.Response, string) {
 	t.Helper()
-	return s.do(t, http.MethodPost, hop.ToolPath("say"), strings.NewReader(input), headers...)
+	return s.do(t, http.MethodPost, rpc.ToolPath("say"), strings.NewReader(input), headers...)
 }
 
 func TestCallOverTheWire(t *testing.T) {
 	s := serve(t, []tool.Tool{tool.New(declaration(nil), say)})
 	resp, body := s.call(t, `{"name":"x","limit":3}`)
 	h := resp.Header
-	if resp.StatusCode != 200 || body != `{"said":"\u003cx\u003e","rows":["","",""]}` || h.Get(hop.CountHeader) != "3" ||
+	if resp.StatusCode != 200 || body != `{"said":"\u003cx\u003e","rows":["","",""]}` || h.Get(rpc.CountHeader) != "3" ||
 		h.Get("Content-Length") != strconv.Itoa(len(body)) ||
-		h.Get(hop.FaultHeader) != "" ||
-		h.Get(hop.ReplayedHeader) != "" ||
+		h.Get(rpc.FaultHeader) != "" ||
+		h.Get(rpc.ReplayedHeader) != "" ||
 		h.Get("Content-Type") != "application/json" {
 		t.Errorf("%s %v %s", resp.Status, h, body)
 	}
-	if resp, _ := s.do(t, http.MethodGet, hop.ToolPath("say"), nil); resp.StatusCode != http.StatusMethodNotAllowed {
+	if resp, _ := s.do(t, http.MethodGet, rpc.ToolPath("say"), nil); resp.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("GET: %s", resp.Status)
 	}
-	if resp, _ := s.do(t, http.MethodPost, hop.ToolPath("other"), nil); resp.StatusCode != http.StatusNotFound {
+	if resp, _ := s.do(t, http.MethodPost, rpc.ToolPath("other"), nil); resp.StatusCode != http.StatusNotFound {
 		t.Errorf("an unknown tool: %s", resp.Status)
 	}
 }
@@ -144,13 +144,13 @@ func TestTokenIsRequired(t *testing.T) {
 		[]tool.Tool{tool.New(declaration(nil), func(ctx context.Context, i in) (out, error) { called = true; return say(ctx, i) })},
 	)
 	for token, code := range map[string]string{"": "E_AUTH_MISSING", "x": "E_AUTH_INVALID", "a.b.c": "E_AUTH_INVALID"} {
-		for _, path := range []string{hop.ToolPath("say"), hop.ManifestPath} {
+		for _, path := range []string{rpc.ToolPath("say"), rpc.ManifestPath} {
 			method := http.MethodPost
-			if path == hop.ManifestPath {
+			if path == rpc.ManifestPath {
 				method = http.MethodGet
 			}
 			resp, body := s.do(t, method, path, strings.NewReader(`{"name":"x"}`), caller.Header, token)
-			if resp.StatusCode != 401 || resp.Header.Get(hop.FaultHeader) != code || strings.Contains(body, "say") {
+			if resp.StatusCode != 401 || resp.Header.Get(rpc.FaultHeader) != code || strings.Contains(body, "say") {
 				t.Errorf("%s with token %q: %s %s", path, token, resp.Status, body)
 			}
 		}
@@ -180,38 +180,38 @@ func TestOnlyTheGatewaySaysWhoCalls(t *testing.T) {
 			caller.ShownHeader,
 			h.Get(caller.ShownHeader),
 		)
-		if resp.StatusCode != status || (resp.Header.Get(hop.RefusedHeader) == "") != (status == 200) {
+		if resp.StatusCode != status || (resp.Header.Get(rpc.RefusedHeader) == "") != (status == 200) {
 			t.Errorf("%s at %s: %s %s", name, path, resp.Status, body)
 		}
 	}
 	agent := caller.Caller{Kind: caller.Key, CredentialID: "ak_1"}
 	for _, f := range callertest.Forgeries(caller.Gateway, "speaker", agent, "authoring", "speaker") {
-		attempt(f.Name, http.MethodPost, hop.ToolPath("say"), f.Header, 401)
+		attempt(f.Name, http.MethodPost, rpc.ToolPath("say"), f.Header, 401)
 	}
 	for _, f := range callertest.Forgeries(caller.Gateway, "speaker", caller.Itself(caller.Gateway), "authoring", "speaker") {
-		attempt(f.Name, http.MethodGet, hop.ManifestPath, f.Header, 401)
+		attempt(f.Name, http.MethodGet, rpc.ManifestPath, f.Header, 401)
 	}
 	for kind, status := range map[string]int{caller.User: 403, caller.Visitor: 403, caller.Service: 403} {
-		attempt(kind, http.MethodPost, hop.ToolPath("say"), callertest.Header(t, "speaker", caller.Caller{Kind: kind}), status)
+		attempt(kind, http.MethodPost, rpc.ToolPath("say"), callertest.Header(t, "speaker", caller.Caller{Kind: kind}), status)
 	}
 	for kind, status := range map[string]int{caller.User: 403, caller.Visitor: 403, caller.Key: 403, caller.App: 403, caller.Service: 200} {
-		attempt(kind, http.MethodGet, hop.ManifestPath, callertest.Header(t, "speaker", caller.Caller{Kind: kind}), status)
+		attempt(kind, http.MethodGet, rpc.ManifestPath, callertest.Header(t, "speaker", caller.Caller{Kind: kind}), status)
 	}
-	attempt("authoring", http.MethodPost, hop.ToolPath("say"), callertest.HeaderOf(t, "authoring", "speaker"), 403)
-	attempt("authoring", http.MethodGet, hop.ManifestPath, callertest.HeaderOf(t, "authoring", "speaker"), 403)
+	attempt("authoring", http.MethodPost, rpc.ToolPath("say"), callertest.HeaderOf(t, "authoring", "speaker"), 403)
+	attempt("authoring", http.MethodGet, rpc.ManifestPath, callertest.HeaderOf(t, "authoring", "speaker"), 403)
 	if called {
 		t.Error("the tool ran")
 	}
 	if log := s.log.String(); !strings.Contains(log, "internal token refused") || !strings.Contains(log, "unknown kid") {
 		t.Errorf("nothing tells why: %s", log)
 	}
-	attempt("an app", http.MethodPost, hop.ToolPath("say"), callertest.Header(t, "speaker", caller.Caller{Kind: caller.App}), 200)
+	attempt("an app", http.MethodPost, rpc.ToolPath("say"), callertest.Header(t, "speaker", caller.Caller{Kind: caller.App}), 200)
 }
 
 func TestManifest(t *testing.T) {
 	second := declaration(func(d *tool.Declaration) { d.Name, d.Position = "again", 2 })
 	s := serve(t, []tool.Tool{tool.New(declaration(nil), say), tool.New(second, say)})
-	resp, body := s.do(t, http.MethodGet, hop.ManifestPath, nil)
+	resp, body := s.do(t, http.MethodGet, rpc.ManifestPath, nil)
 	var m tool.Manifest
 	if err := json.Unmarshal(
 		[]byte(body),
@@ -242,7 +242,7 @@ func TestFaultsOverTheWire(t *testing.T) {
 		if err := json.Unmarshal(
 			[]byte(body),
 			&f,
-		); err != nil || resp.StatusCode != c.status || f.Status() != c.status || resp.Header.Get(hop.FaultHeader) != string(f.Code) ||
+		); err != nil || resp.StatusCode != c.status || f.Status() != c.status || resp.Header.Get(rpc.FaultHeader) != string(f.Code) ||
 			!strings.Contains(body, c.body) ||
 			strings.Contains(body, "secret") {
 			t.Errorf("%q: %s %v %s", name, resp.Status, resp.Header, body)
@@ -266,17 +266,17 @@ func TestBodyCap(t *testing.T) {
 	for n, status := range map[int]int{12: 200, 99: 200, 100: 200, 101: 400, 1 << 20: 400} {
 		for kind, body := range map[string]io.Reader{"of known length": strings.NewReader(input(n)),
 			"chunked": chunked{strings.NewReader(input(n))}} {
-			resp, answer := s.do(t, http.MethodPost, hop.ToolPath("say"), body)
+			resp, answer := s.do(t, http.MethodPost, rpc.ToolPath("say"), body)
 			if resp.StatusCode != status ||
 				status == 400 && (!strings.Contains(answer, `"limit_bytes":100`) || !strings.Contains(answer, "E_VALIDATION")) {
 				t.Errorf("%d bytes %s: %s %s", n, kind, resp.Status, answer)
 			}
 		}
 	}
-	if _, err := hop.ReadBody(t.Context(), io.MultiReader(strings.NewReader("half"), broken{}), -1, 100); !fault.Is(err, fault.Validation) {
+	if _, err := rpc.ReadBody(t.Context(), io.MultiReader(strings.NewReader("half"), broken{}), -1, 100); !fault.Is(err, fault.Validation) {
 		t.Errorf("a body that breaks off: %v", err)
 	}
-	if b, err := hop.ReadBody(
+	if b, err := rpc.ReadBody(
 		t.Context(),
 		strings.NewReader("more than announced"),
 		4,
@@ -305,9 +305,9 @@ func (h holding) Hold(_ context.Context, n int64) error {
 func TestHold(t *testing.T) {
 	quiet, keys := slog.New(slog.DiscardHandler), callertest.Keys(t, "speaker", caller.Gateway)
 	reads := func(ctx context.Context, _ any) (any, error) {
-		return &tool.Result{Data: []byte(`{}`)}, hop.Hold(ctx, 60)
+		return &tool.Result{Data: []byte(`{}`)}, rpc.Hold(ctx, 60)
 	}
-	handler := hop.Handler(reads, "x", caller.Agents(), 100, keys, quiet)
+	handler := rpc.Handler(reads, "x", caller.Agents(), 100, keys, quiet)
 	var held int64
 	for i, want := range []int{200, 429, 200} {
 		r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(`{}`))
@@ -344,15 +344,15 @@ func TestContextHasCallerDeadlineAndKey(t *testing.T) {
 			return r, err
 		}
 	})
-	resp, _ := s.call(t, `{"name":"x"}`, hop.DeadlineHeader, "5000", tool.KeyHeader, "k 1")
+	resp, _ := s.call(t, `{"name":"x"}`, rpc.DeadlineHeader, "5000", tool.KeyHeader, "k 1")
 	if !has || left > 5*time.Second || left < time.Second || who.CredentialID != "ak_1" || who.RequestID != "req_1" || key != "k 1" ||
-		resp.Header.Get(hop.ReplayedHeader) != "true" {
+		resp.Header.Get(rpc.ReplayedHeader) != "true" {
 		t.Errorf("deadline %v %v, caller %+v, key %q, headers %v", has, left, who, key, resp.Header)
 	}
 	if s.call(t, `{"name":"x"}`); has {
 		t.Error("a deadline that nobody set")
 	}
-	if s.call(t, `{"name":"x"}`, hop.DeadlineHeader, "soon"); has {
+	if s.call(t, `{"name":"x"}`, rpc.DeadlineHeader, "soon"); has {
 		t.Error("a deadline that is no number")
 	}
 }
@@ -388,8 +388,8 @@ func TestTwoToolsOfOneNameStopTheProgram(t *testing.T) {
 // TestOperation: it ignores what it does not know, quotes no input, and names its two ends in the manifest.
 func TestOperation(t *testing.T) {
 	mux := http.NewServeMux()
-	o := hop.New(hop.Declaration{Path: "/internal/things/say", Takes: caller.Neighbour("authoring")}, say)
-	hop.Server{Mux: mux, Keys: callertest.Keys(t, "speaker", "authoring"), Logger: slog.New(slog.DiscardHandler)}.Operation(o)
+	o := rpc.New(rpc.Declaration{Path: "/internal/things/say", Takes: caller.Neighbour("authoring")}, say)
+	rpc.Server{Mux: mux, Keys: callertest.Keys(t, "speaker", "authoring"), Logger: slog.New(slog.DiscardHandler)}.Operation(o)
 	call := func(body string) (int, string) {
 		r := httptest.NewRequest(http.MethodPost, "/internal/things/say", strings.NewReader(body))
 		r.Header = callertest.HeaderOf(t, "authoring", "speaker")
@@ -411,7 +411,7 @@ func TestOperation(t *testing.T) {
 		!strings.Contains(string(o.Spec.Output), `"said"`) {
 		t.Errorf("%s, %+v", o.Name(), o.Spec)
 	}
-	for name, d := range map[string]hop.Declaration{"nobody": {Path: "/internal/x"},
+	for name, d := range map[string]rpc.Declaration{"nobody": {Path: "/internal/x"},
 		"elsewhere": {Path: "/x", Takes: caller.Neighbour("authoring")}} {
 		func() {
 			defer func() {
@@ -419,7 +419,7 @@ func TestOperation(t *testing.T) {
 					t.Errorf("%s: no panic", name)
 				}
 			}()
-			hop.New(d, say)
+			rpc.New(d, say)
 		}()
 	}
 }
@@ -437,7 +437,7 @@ func TestStatus(t *testing.T) {
 			),
 		},
 	)
-	if resp, body := s.call(t, `{"name":"x"}`); resp.StatusCode != 201 || body != "{}" || resp.Header.Get(hop.ReplayedHeader) != "true" {
+	if resp, body := s.call(t, `{"name":"x"}`); resp.StatusCode != 201 || body != "{}" || resp.Header.Get(rpc.ReplayedHeader) != "true" {
 		t.Errorf("%s %s", resp.Status, body)
 	}
 }
@@ -477,7 +477,7 @@ func TestAnswerIsReleasedOnceItIsWritten(t *testing.T) {
 	r, err := http.NewRequestWithContext(
 		t.Context(),
 		http.MethodPost,
-		s.url+hop.ToolPath("say"),
+		s.url+rpc.ToolPath("say"),
 		strings.NewReader(`{"name":"x","limit":5}`),
 	)
 	if err != nil {
@@ -505,7 +505,7 @@ func TestARouteTakesWhomItsCredentialMakes(t *testing.T) {
 			scope = ""
 		}
 		mux := http.NewServeMux()
-		hop.Server{Mux: mux, Keys: callertest.Keys(t, "shop", caller.Gateway), Logger: slog.New(slog.DiscardHandler)}.Route(tool.NewRoute(
+		rpc.Server{Mux: mux, Keys: callertest.Keys(t, "shop", caller.Gateway), Logger: slog.New(slog.DiscardHandler)}.Route(tool.NewRoute(
 			tool.RouteDeclaration{
 				Declaration: tool.Declaration{Name: "orders.get", Description: "Orders.", Scope: scope, Input: schema.Object()},
 				Method:      "POST",
@@ -520,7 +520,7 @@ func TestARouteTakesWhomItsCredentialMakes(t *testing.T) {
 			if kind == caller.Service {
 				who = caller.Itself(caller.Gateway)
 			}
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, hop.RoutePath("orders.get"), strings.NewReader(`{}`))
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, rpc.RoutePath("orders.get"), strings.NewReader(`{}`))
 			maps.Copy(r.Header, callertest.Header(t, "shop", who))
 			w := httptest.NewRecorder()
 			mux.ServeHTTP(w, r)

@@ -1,4 +1,4 @@
-package hop
+package rpc
 
 import (
 	"bytes"

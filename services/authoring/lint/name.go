@@ -1,4 +1,4 @@
-package slip
+package lint
 
 import (
 	"regexp"

@@ -1,11 +1,11 @@
-// Package hop is the protocol between Hub's processes, on the side that answers: the headers, the
+// Package rpc is the protocol between Hub's processes, on the side that answers: the headers, the
 // check of the token, the deadline that travels, a tool or an operation behind one handler, and a
 // fault on the wire. It refuses to be public: what it serves is for processes that hold each
 // other's keys. The side that asks is pkg/remote.
 //
 // It is go-kit's transport/http, with the codecs written once: each service would otherwise have a
 // decode and an encode function for each endpoint that differ in a type's name.
-package hop
+package rpc
 
 import (
 	"context"

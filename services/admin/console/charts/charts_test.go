@@ -1,4 +1,4 @@
-package figures
+package charts
 
 import (
 	"encoding/json"

@@ -1,7 +1,7 @@
-// Package figures shows numbers: as people read them, and drawn as bars and lines. It draws SVG without scripts and
+// Package charts shows numbers: as people read them, and drawn as bars and lines. It draws SVG without scripts and
 // without a style of its own, so that the page's colours hold by day and by night. It refuses no number: what cannot be
 // drawn is a gap.
-package figures
+package charts
 
 import (
 	"encoding/json"

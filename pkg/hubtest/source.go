@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -230,8 +231,47 @@ func onEach(t *testing.T, kinds []kind, test func(t *testing.T, s *localserver.S
 	}
 }
 
+// filled are the read-only data source names of databases that FilledSource has made, by their names.
+var filled struct {
+	sync.Mutex
+	sources map[string]string
+}
+
+// FilledSource is what the query service gets of a source database that fill has put rows into, once per test binary: tests share it,
+// and none may change it.
+func FilledSource(t testing.TB, name string, fill func(adminDSN string)) (readonlyDSN string) {
+	t.Helper()
+	filled.Lock()
+	defer filled.Unlock()
+	if readonly, made := filled.sources[name]; made {
+		return readonly
+	}
+	m := SourceServer(t)
+	s := newSource(t, m)
+	fill(m.DSN(s.Owner, s.OwnerPassword, s.Database))
+	if filled.sources == nil {
+		filled.sources = map[string]string{}
+	}
+	filled.sources[name] = m.DSN(s.Reader, s.ReaderPassword, s.Database)
+	return filled.sources[name]
+}
+
 // SourceDBOn is SourceDB on a server of the test's choice.
 func SourceDBOn(t testing.TB, m *localserver.SourceServer) (adminDSN, readonlyDSN string) {
+	t.Helper()
+	s := newSource(t, m)
+	t.Cleanup(func() {
+		ctx, cancel := cleanupContext()
+		defer cancel()
+		if err := m.DropSource(ctx, s); err != nil {
+			t.Error(err)
+		}
+	})
+	return m.DSN(s.Owner, s.OwnerPassword, s.Database), m.DSN(s.Reader, s.ReaderPassword, s.Database)
+}
+
+// newSource makes a source database without rows, which goes with its server.
+func newSource(t testing.TB, m *localserver.SourceServer) localserver.Source {
 	t.Helper()
 	schema, err := os.ReadFile(filepath.Join(Root(t), "deploy", "source", "schema.sql"))
 	if err != nil {
@@ -246,14 +286,7 @@ func SourceDBOn(t testing.TB, m *localserver.SourceServer) (adminDSN, readonlyDS
 	if err := m.CreateSource(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := cleanupContext()
-		defer cancel()
-		if err := m.DropSource(ctx, s); err != nil {
-			t.Error(err)
-		}
-	})
-	return m.DSN(s.Owner, s.OwnerPassword, s.Database), m.DSN(s.Reader, s.ReaderPassword, s.Database)
+	return s
 }
 
 // Root is the repository's root directory.

@@ -104,7 +104,6 @@ type options struct {
 	env []string
 	// gateways is how many replicas of the edge run, replicas how many of each other service; 1 by default.
 	gateways, replicas int
-	scale              string
 	// twice names a service that has a second replica, name-2.
 	twice string
 	// without leaves services out, for a test that puts one of its own into their place.
@@ -196,11 +195,7 @@ func start(t testing.TB, o options) *suite {
 	if o.far {
 		s.store, s.distance = s.store.Far(t)
 	}
-	admin, readonly := hubtest.SourceDB(t)
-	if o.scale == "" {
-		o.scale = "0.02"
-	}
-	s.run("gen", nil, "--dsn", admin, "--scale", o.scale)
+	readonly := hubtest.FilledSource(t, "suite", func(adminDSN string) { s.run("gen", nil, "--dsn", adminDSN, "--scale", "0.02") })
 	inner, gateways := slices.DeleteFunc(
 		slices.Clone(services),
 		func(name string) bool { return slices.Contains(o.without, name) },

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"hub.internal/pkg/fault"
@@ -197,14 +198,57 @@ func (c *Console) editApp(w http.ResponseWriter, r *http.Request) error {
 }
 
 // saveApp changes an app, unless somebody else has changed the version that the form was made of.
-// This is optimistic locking: the form holds the version, and another one in the store is E_CONFLICT. A version that is no number
-// is read as -1, which no app has.
+// This is optimistic locking: the form holds the version, and another one in the store is E_CONFLICT, for which the form stays as it was
+// filled in. A version that is no number is read as -1, which no app has.
 func (c *Console) saveApp(w http.ResponseWriter, r *http.Request, form url.Values) error {
-	code, version := r.PathValue("code"), wholeNumber(form.Get("version"))
-	f := editForm(r.Context(), apps.App{Code: code}, version)
-	_, err := c.Apps.Edit(r.Context(), code, version, f.read(form))
+	ctx, code, version := r.Context(), r.PathValue("code"), wholeNumber(form.Get("version"))
+	f := editForm(ctx, apps.App{Code: code}, version)
+	_, err := c.Apps.Edit(ctx, code, version, f.read(form))
 	if f.marked(err) {
 		return c.renderAppForm(w, r, http.StatusUnprocessableEntity, f)
 	}
-	return redirect(w, r, appsPath+"/"+code, i18n.T(r.Context(), "The app is changed."), err)
+	if fault.Is(err, fault.Conflict) {
+		now, lost := c.Apps.Inspect(ctx, code)
+		switch {
+		case lost != nil:
+			return lost
+		case now.Status == apps.Revoked: // which no form changes
+		case f.differs(ctx, formOf(ctx, now.Settings)):
+			f.Version = now.Version
+			f.Problem = i18n.T(ctx, "Somebody else has changed the app meanwhile. What is not as you have typed it is said at its field. "+
+				"If you save again, yours takes its place.")
+			return c.renderAppForm(w, r, http.StatusConflict, f)
+		default: // the same form once more
+			err = nil
+		}
+	}
+	return redirect(w, r, appsPath+"/"+code, i18n.T(ctx, "The app is changed."), err)
+}
+
+// differs tells whether the form was filled in otherwise than an app is now, and says at each such field how that is.
+func (f *appForm) differs(ctx context.Context, now *appForm) (differs bool) {
+	theirs := now.fields()
+	for i, field := range f.fields() {
+		if is := shownValue(*theirs[i]); is != shownValue(*field) {
+			differs, field.Error = true, i18n.T(ctx, "It is empty now.")
+			if is != "" {
+				field.Error = i18n.T(ctx, "It is now: %s", is)
+			}
+		}
+	}
+	f.Open = anyProblem(f.Limits)
+	return differs
+}
+
+// shownValue is what a field holds, in one line.
+func shownValue(f web.Field) string {
+	for _, o := range f.Options {
+		if f.Type == "select" && o.Value == f.Value {
+			return o.Text
+		}
+	}
+	if f.Type == "checks" {
+		return strings.Join(slices.Sorted(slices.Values(f.Values)), ", ")
+	}
+	return strings.Join(strings.Fields(f.Value), " ")
 }

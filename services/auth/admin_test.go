@@ -733,7 +733,8 @@ func TestAppsPages(t *testing.T) {
 			t.Errorf("a form of an earlier version does not say %q", part)
 		}
 	}
-	if a, _ := o.apps.Inspect(o.ctx, "shop"); status != http.StatusConflict || a.Name != "The shop" || strings.Contains(page, `id="scopes-error"`) {
+	if a, _ := o.apps.Inspect(o.ctx, "shop"); status != http.StatusConflict || a.Name != "The shop" ||
+		strings.Contains(page, `id="scopes-error"`) {
 		t.Errorf("a form of an earlier version: %d %+v", status, a)
 	}
 	mine.Set("version", "2")

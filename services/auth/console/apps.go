@@ -215,8 +215,8 @@ func (c *Console) saveApp(w http.ResponseWriter, r *http.Request, form url.Value
 		case now.Status == apps.Revoked: // which no form changes
 		case f.differs(ctx, formOf(ctx, now.Settings)):
 			f.Version = now.Version
-			f.Problem = i18n.T(ctx, "Somebody else has changed the app meanwhile. What is not as you have typed it is said at its field. "+
-				"If you save again, yours takes its place.")
+			f.Problem = i18n.T(ctx, "Somebody else has changed the app meanwhile. Where it differs from what you typed, the field says "+
+				"what it is now. If you save again, yours takes its place.")
 			return c.renderAppForm(w, r, http.StatusConflict, f)
 		default: // the same form once more
 			err = nil

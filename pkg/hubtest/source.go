@@ -231,29 +231,25 @@ func onEach(t *testing.T, kinds []kind, test func(t *testing.T, s *localserver.S
 	}
 }
 
-// filled are the read-only data source names of databases that FilledSource has made, by their names.
+// filled is the read-only data source name of the database that FilledSource has made.
 var filled struct {
 	sync.Mutex
-	sources map[string]string
+	readonlyDSN string
 }
 
-// FilledSource is what the query service gets of a source database that fill has put rows into, once per test binary: tests share it,
+// FilledSource is what the query service gets of a source database that fill puts rows into, once per test binary: tests share it,
 // and none may change it.
-func FilledSource(t testing.TB, name string, fill func(adminDSN string)) (readonlyDSN string) {
+func FilledSource(t testing.TB, fill func(adminDSN string)) (readonlyDSN string) {
 	t.Helper()
 	filled.Lock()
 	defer filled.Unlock()
-	if readonly, made := filled.sources[name]; made {
-		return readonly
+	if filled.readonlyDSN == "" {
+		m := SourceServer(t)
+		s := newSource(t, m)
+		fill(m.DSN(s.Owner, s.OwnerPassword, s.Database))
+		filled.readonlyDSN = m.DSN(s.Reader, s.ReaderPassword, s.Database)
 	}
-	m := SourceServer(t)
-	s := newSource(t, m)
-	fill(m.DSN(s.Owner, s.OwnerPassword, s.Database))
-	if filled.sources == nil {
-		filled.sources = map[string]string{}
-	}
-	filled.sources[name] = m.DSN(s.Reader, s.ReaderPassword, s.Database)
-	return filled.sources[name]
+	return filled.readonlyDSN
 }
 
 // SourceDBOn is SourceDB on a server of the test's choice.
@@ -270,7 +266,7 @@ func SourceDBOn(t testing.TB, m *localserver.SourceServer) (adminDSN, readonlyDS
 	return m.DSN(s.Owner, s.OwnerPassword, s.Database), m.DSN(s.Reader, s.ReaderPassword, s.Database)
 }
 
-// newSource makes a source database without rows, which goes with its server.
+// newSource makes a source database without rows. One that nobody drops goes with its server.
 func newSource(t testing.TB, m *localserver.SourceServer) localserver.Source {
 	t.Helper()
 	schema, err := os.ReadFile(filepath.Join(Root(t), "deploy", "source", "schema.sql"))

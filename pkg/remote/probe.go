@@ -76,8 +76,8 @@ func (p *probe) run(ctx context.Context, heard func(error)) {
 		if called := p.called.Swap(false); err == nil && !called {
 			every = idleEvery
 		}
-		// All probes begin at the same moments: a process that wakes up a few times a second costs less than one that does for
-		// each neighbour.
+		// All probes begin at the same moments of the clock, in all processes: one that wakes up for all its neighbours at once
+		// costs less than one that does for each, and an instance has an answer of some bytes for each process that asks.
 		next.Reset(time.Until(began.Truncate(every).Add(every)))
 	}
 }

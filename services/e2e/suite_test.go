@@ -195,7 +195,7 @@ func start(t testing.TB, o options) *suite {
 	if o.far {
 		s.store, s.distance = s.store.Far(t)
 	}
-	readonly := hubtest.FilledSource(t, "suite", func(adminDSN string) { s.run("gen", nil, "--dsn", adminDSN, "--scale", "0.02") })
+	readonly := hubtest.FilledSource(t, func(adminDSN string) { s.run("gen", nil, "--dsn", adminDSN, "--scale", "0.02") })
 	inner, gateways := slices.DeleteFunc(
 		slices.Clone(services),
 		func(name string) bool { return slices.Contains(o.without, name) },

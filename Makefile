@@ -32,6 +32,8 @@ RACED      = $$(go list $(MODULES:%=./%/...) | grep -vE '^hub\.internal/($(shell
 # does not see that a file of another module has changed. What a test builds is built without cgo, as in a release: make check has
 # compiled the objects.
 ALONE     := -exec "env -u GOGC GOWORK=off CGO_ENABLED=0"
+# As the programs are built (pkg/inventory says why), so that tests, linter and programs share their objects.
+export GOFLAGS += -tags=grpcnotrace
 # What go build does without its links, which nobody keeps: each of 18 programs takes seconds.
 COMPILE   := go list -export
 # How many random lives a property is held to at each run; a change to a state machine deserves more (RAPID_CHECKS=1000).

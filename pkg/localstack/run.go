@@ -27,7 +27,7 @@ func Build(ctx context.Context, root, bin string, packages []string, flags ...st
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		return err
 	}
-	args := slices.Concat([]string{"build", "-buildvcs=false", "-o", bin + "/"}, flags, packages)
+	args := slices.Concat([]string{"build", "-buildvcs=false", inventory.BuildTags, "-o", bin + "/"}, flags, packages)
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cgo := "CGO_ENABLED=0"
 	if slices.Contains(flags, "-race") {

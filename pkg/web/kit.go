@@ -86,7 +86,7 @@ func (c Confirmation) keys() []Key {
 func (s *Site) Confirm(w http.ResponseWriter, r *http.Request, p Page, c Confirmation) error {
 	r = s.Speak(r)
 	p.Data, p.Keys = c, append(p.Keys, c.keys()...)
-	return s.execute(w, r, s.edited(r.Context()).confirmation, "layout", p, takeFlash(w, r))
+	return s.execute(w, r, confirmationPage, "layout", p, takeFlash(w, r))
 }
 
 // Mark puts the problems of an E_VALIDATION at the fields of a form, by their names, and returns

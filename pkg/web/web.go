@@ -17,7 +17,9 @@ import (
 	"net/http"
 	"path"
 	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
@@ -64,9 +66,8 @@ type Site struct {
 // edition is the pages of a site in one language.
 type edition struct {
 	catalogue *i18n.Catalogue
-	pages     map[string]*template.Template
-	// confirmation is the page that asks before something is done.
-	confirmation *template.Template
+	// pages are made when one is first shown, as each holds a copy of the layout: most of the memory of a service that is idle.
+	pages map[string]func() (*template.Template, error)
 }
 
 // New parses every page in every language: one that is broken stops the start.
@@ -90,7 +91,7 @@ func (s *Site) edition(l i18n.Language) (*edition, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &edition{pages: map[string]*template.Template{}}
+	e := &edition{pages: map[string]func() (*template.Template, error){}}
 	if e.catalogue, err = i18n.Load(l, folders(s.o.Files)...); err != nil {
 		return nil, err
 	}
@@ -103,22 +104,31 @@ func (s *Site) edition(l i18n.Language) (*edition, error) {
 			}
 		}
 	}
-	// The page of errors is the layout's own, so that each service has one.
-	if e.pages[errorPage], err = base.Clone(); err != nil {
-		return nil, err
-	}
-	if e.confirmation, err = base.Clone(); err == nil {
-		_, err = e.confirmation.Parse(`{{define "main"}}{{template "confirmation" .Data}}{{end}}`)
-	}
-	for _, f := range files {
-		if err == nil && !f.part {
-			var page *template.Template
-			if page, err = base.Clone(); err == nil {
-				e.pages[strings.TrimSuffix(f.name, ".html")], err = e.parse(page, f)
-			}
+	// What the layout has itself, so that each service has it: the page of errors, and the one that asks before something is done.
+	pages := []source{{name: errorPage + ".html"},
+		{name: confirmationPage + ".html", text: `{{define "main"}}{{template "confirmation" .Data}}{{end}}`}}
+	trial, err := base.Clone()
+	for _, f := range append(pages, slices.DeleteFunc(files, func(f source) bool { return f.part })...) {
+		if err == nil {
+			_, err = e.parse(trial, f)
 		}
+		e.pages[strings.TrimSuffix(f.name, ".html")] = sync.OnceValues(func() (*template.Template, error) {
+			page, err := base.Clone()
+			if err != nil {
+				return nil, err
+			}
+			return e.parse(page, f)
+		})
 	}
 	return e, err
+}
+
+// page is one of the pages by its name.
+func (e *edition) page(name string) (*template.Template, error) {
+	if made, ok := e.pages[name]; ok {
+		return made()
+	}
+	return nil, fmt.Errorf("web: there is no page %q", name)
 }
 
 // source is a template's.
@@ -245,25 +255,21 @@ func (s *Site) page(access Access, limit int64, h Handler) http.Handler {
 // Render answers a page. The status is Page.Status, or 200.
 func (s *Site) Render(w http.ResponseWriter, r *http.Request, name string, p Page) error {
 	r = s.Speak(r)
-	t, ok := s.edited(r.Context()).pages[name]
-	if !ok {
-		return fmt.Errorf("web: there is no page %q", name)
-	}
-	return s.execute(w, r, t, "layout", p, takeFlash(w, r))
+	return s.execute(w, r, name, "layout", p, takeFlash(w, r))
 }
 
 // RenderPart answers one block of a page alone, for htmx. The flash is left to the next page.
 func (s *Site) RenderPart(w http.ResponseWriter, r *http.Request, name, block string, p Page) error {
 	r = s.Speak(r)
-	t, ok := s.edited(r.Context()).pages[name]
-	if !ok {
-		return fmt.Errorf("web: there is no page %q", name)
-	}
-	return s.execute(w, r, t, block, p, Flash{})
+	return s.execute(w, r, name, block, p, Flash{})
 }
 
 // execute renders into memory first: a page that fails in the middle must not look whole.
-func (s *Site) execute(w http.ResponseWriter, r *http.Request, t *template.Template, block string, p Page, flash Flash) error {
+func (s *Site) execute(w http.ResponseWriter, r *http.Request, name, block string, p Page, flash Flash) error {
+	t, err := s.edited(r.Context()).page(name)
+	if err != nil {
+		return err
+	}
 	v := pageView{Page: p, Path: r.URL.Path, Here: "/", RequestID: caller.From(r.Context()).RequestID, Flash: flash}
 	v.User, v.SignedIn = UserOf(r.Context())
 	v.Tabs = NamesIn(r.Context(), navigationOf(r, p))
@@ -277,7 +283,7 @@ func (s *Site) execute(w http.ResponseWriter, r *http.Request, t *template.Templ
 		v.Here = at
 	}
 	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, block, v); err != nil {
+	if err = t.ExecuteTemplate(&b, block, v); err != nil {
 		return fmt.Errorf("web: %w", err)
 	}
 	h := w.Header()
@@ -295,9 +301,9 @@ func (s *Site) edited(ctx context.Context) *edition { return s.editions[i18n.Fro
 // RenderStatic makes a page that is the same for everybody who asks for this path, with tabs of its own, in English. It has neither a user
 // nor a flash; where several paths lead to it, they share it.
 func (s *Site) RenderStatic(name, path string, tabs []Tab, p Page) (*Static, error) {
-	t, ok := s.editions[i18n.Languages[0].Code()].pages[name]
-	if !ok {
-		return nil, fmt.Errorf("web: there is no page %q", name)
+	t, err := s.editions[i18n.Languages[0].Code()].page(name)
+	if err != nil {
+		return nil, err
 	}
 	var b bytes.Buffer
 	if err := t.ExecuteTemplate(&b, "layout", pageView{Page: p, Path: path, Tabs: activated(tabs, path, p)}); err != nil {
@@ -306,7 +312,10 @@ func (s *Site) RenderStatic(name, path string, tabs []Tab, p Page) (*Static, err
 	return NewStatic("text/html; charset=utf-8", b.Bytes()), nil
 }
 
-const errorPage = "error"
+const (
+	errorPage        = "error"
+	confirmationPage = "confirmation"
+)
 
 // Fail answers the page of an error, and logs what is a failure of ours.
 func (s *Site) Fail(w http.ResponseWriter, r *http.Request, err error) {
@@ -330,7 +339,7 @@ func (s *Site) FailAs(w http.ResponseWriter, r *http.Request, f *fault.Error, st
 		w.Header().Set("HX-Reswap", "innerHTML")
 		w.Header().Set("HX-Reselect", ".notice") // and not what the part was to be taken from
 		w.Header().Set("HX-Push-Url", "false")
-		if err := s.execute(w, r, s.edited(r.Context()).pages[errorPage], "refusal", Page{Status: status, Data: f.Message}, Flash{}); err != nil {
+		if err := s.execute(w, r, errorPage, "refusal", Page{Status: status, Data: f.Message}, Flash{}); err != nil {
 			s.o.Logger.ErrorContext(r.Context(), "error part not rendered", "error", err)
 			http.Error(w, f.Message, status)
 		}
@@ -344,7 +353,7 @@ func (s *Site) FailAs(w http.ResponseWriter, r *http.Request, f *fault.Error, st
 	page := Page{Title: heading, Status: status, Plain: !signedIn,
 		Data: map[string]any{"Message": f.Message, "Status": status, "Code": f.Code,
 			"Sent": r.Method != http.MethodGet && r.Method != http.MethodHead}}
-	if err := s.execute(w, r, s.edited(r.Context()).pages[errorPage], "layout", page, takeFlash(w, r)); err != nil {
+	if err := s.execute(w, r, errorPage, "layout", page, takeFlash(w, r)); err != nil {
 		s.o.Logger.ErrorContext(r.Context(), "error page not rendered", "error", err)
 		http.Error(w, f.Message, status)
 	}

@@ -90,7 +90,7 @@ func (e edition) flags() []string {
 	if !e.deployed() {
 		version = "main.release"
 	}
-	list := []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= -X " + version + "=" + e.version}
+	list := []string{"-trimpath", "-buildvcs=false", inventory.BuildTags, "-ldflags=-s -w -buildid= -X " + version + "=" + e.version}
 	if e.quick {
 		list = list[1:]
 	}

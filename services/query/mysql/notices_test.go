@@ -125,6 +125,20 @@ func TestNothingFoundIsExplained(t *testing.T) {
 				t.Errorf("%s: %v, want %q", text, told, want)
 			}
 		}
+		for condition, is := range map[string]bool{
+			`created_at + INTERVAL 9 HOUR >= '2026-10-01'`:                           true,
+			`CONVERT_TZ(created_at, '+00:00', '+09:00') >= '2026-10-01'`:             true,
+			`DATE(created_at) BETWEEN '2026-10-01' AND '2026-10-31'`:                 true,
+			`DATE_FORMAT(created_at, '%Y-%m') = '2026-10'`:                           true,
+			`YEAR(created_at) = 2026 AND MONTH(created_at) = 10`:                     true,
+			`created_at >= DATE_FORMAT('2026-10-20', '%Y-%m-01')`:                    true,
+			`DATE(created_at + INTERVAL 9 HOUR) = '2026-07-01' AND amount_liter > 9`: false, // the newest is of that day in Korea
+		} {
+			told := a.warnings(t, `SELECT SUM(amount_liter) FROM deposit_transaction WHERE `+condition)
+			if len(told) > 1 || len(told) == 1 != is || is && !strings.Contains(told[0].Message, "is of 2026-06-30T23:32:00") {
+				t.Errorf("%s: %v", condition, told)
+			}
+		}
 	})
 }
 

@@ -5,6 +5,17 @@ import "strings"
 // ClauseWords end a list of what is selected, or of what is grouped by.
 var ClauseWords = WordSet(`FROM WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE UNION EXCEPT INTERSECT FOR INTO WITH`)
 
+// EndsFrom are the clauses behind FROM, and what ends a query.
+var EndsFrom = WordSet(`WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE UNION EXCEPT INTERSECT FOR ) INTO`)
+
+// behindValue are words and marks behind a value.
+var behindValue = WordSet(`AND OR XOR THEN ELSE END WHEN AS ON JOIN LEFT RIGHT INNER CROSS NATURAL STRAIGHT_JOIN ASC DESC ,`)
+
+// EndsValue reports whether nothing stands at i that could be part of a value before.
+func (t Tokens) EndsValue(i int) bool {
+	return i >= len(t) || behindValue[t.Key(i)] || EndsFrom[t.Key(i)]
+}
+
 // Clause is where a clause of the query begins whose SELECT is at i, and where it ends; to is 0 where there is none.
 // Words within parentheses are another query's or a call's, and are skipped. Of GROUP and ORDER the first token is BY.
 func (t Tokens) Clause(i int, word string) (from, to int) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"hub.internal/services/query/sqlguard/lexer"
+	"hub.internal/services/query/sqlguard/notice/dates"
 )
 
 // A Comparison is what a SELECT asks of a column of the catalog. Names are in lower case.
@@ -35,48 +36,44 @@ func (c *Catalog) Compared(text string, now time.Time) (list []Comparison) {
 		return nil
 	}
 	for i := range r.Tokens {
-		if !r.beginsValue(i) {
-			continue
-		}
-		if r.Key(i) == "YEAR" && r.Key(i+1) == "(" {
-			list = append(list, r.sinceYear(i)...)
+		if !r.beginsValue(i) || r.Key(i-1) == "NOT" || r.Key(i-1) == "(" && r.Key(i-2) == "NOT" {
 			continue
 		}
 		of, known := r.column(i)
-		if !known || r.Key(i-1) == "NOT" || r.Key(i-1) == "(" && r.Key(i-2) == "NOT" {
-			continue
+		var texts []string
+		var since time.Time
+		if known {
+			texts = r.texts(of.end)
 		}
-		one := Comparison{Table: strings.ToLower(of.table), Column: strings.ToLower(of.name), Nullable: of.Nullable,
-			Filters: r.filters(i)}
-		op, behind := r.operator(of.end)
-		switch {
-		// Of a range the lower end alone is kept: it is what a stale source has nothing behind.
-		case r.Key(of.end) == "BETWEEN":
-			one.Since, _ = r.moment(of.end+1, now)
-		case lexer.IsOneOf(op, ">|>="):
-			one.Since, _ = r.moment(behind, now)
-		case op == "=":
-			one.Since, _ = r.moment(behind, now)
-			if value, is := r.literal(behind); is && r.endsValueAt(behind+1) {
-				one.Texts = []string{value}
-			}
-		case r.Key(of.end) == "IN" && r.Key(of.end+1) == "(":
-			for _, a := range r.Arguments(of.end + 1) {
-				if value, is := r.literal(a.From); is && a.To == a.From+1 {
-					one.Texts = append(one.Texts, value)
-				}
-			}
+		if asked, is := r.asked(i, now); is {
+			of, since = asked.reference, r.since(i, asked)
+		}
+		if len(texts) > 0 || !since.IsZero() {
+			list = append(list, Comparison{Table: strings.ToLower(of.table), Column: strings.ToLower(of.name), Nullable: of.Nullable,
+				Filters: r.filters(i), Texts: texts, Since: since})
+		}
+	}
+	return list
+}
+
+// texts are those that the comparison at i wants a column to equal one of.
+func (r *reading) texts(i int) (list []string) {
+	if op, behind := r.operator(i); op == "=" {
+		if value, is := r.literal(behind); is && r.EndsValue(behind+1) {
+			return []string{value}
+		}
+		return nil
+	}
+	if r.Key(i) != "IN" || r.Key(i+1) != "(" {
+		return nil
+	}
+	for _, a := range r.Arguments(i + 1) {
+		value, is := r.literal(a.From)
+		if !is || a.To != a.From+1 {
 			// A computed value in the list may be the one that exists: then nothing is known of the list.
-			if len(one.Texts) != len(r.Arguments(of.end+1)) {
-				one.Texts = nil
-			}
+			return nil
 		}
-		if !of.isDate() {
-			one.Since = time.Time{}
-		}
-		if len(one.Texts) > 0 || !one.Since.IsZero() {
-			list = append(list, one)
-		}
+		list = append(list, value)
 	}
 	return list
 }
@@ -112,110 +109,150 @@ func (r *reading) literal(i int) (value string, is bool) {
 	return value, !strings.ContainsAny(value, `'"\`)
 }
 
-// sinceYear is YEAR(column) = 2026, or >=, at i.
-// The year's first moment is kept for = too. Nothing comes of a column without dates, nor of a year that is computed.
-func (r *reading) sinceYear(i int) []Comparison {
-	of, known := r.of(r.Arguments(i + 1)[0])
-	op, behind := r.operator(r.Tokens[i+1].Mate + 1)
-	if !known || !of.isDate() || !lexer.IsOneOf(op, "=|>=") || !r.endsValueAt(behind+1) {
-		return nil
-	}
-	value, is := r.literal(behind)
-	year, err := strconv.Atoi(value)
-	if !is || err != nil {
-		return nil
-	}
-	return []Comparison{{Table: strings.ToLower(of.table), Column: strings.ToLower(of.name),
-		Since: time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)}}
+// asked is a column of dates as a comparison has it: by itself, with hours added or in another zone, and the day, month or year of that.
+type asked struct {
+	momentValue
+	end int // behind all of it
+	// read is the first moment that a value beside it stands for, as a day or a year, and what is behind the value.
+	read func(i int) (at time.Time, end int)
+	// What stands between one such value and the next; 0 where all times are values.
+	months, days int
+	ofYear       bool
 }
 
-// moment is the time that stands at i: a text, or now and today, and an interval before or behind those. It is zero where nothing
-// says it plainly.
-// It reads '2026-07-01', DATE '2026-07-01', CURDATE() - INTERVAL 3 MONTH and DATE_SUB(NOW(), INTERVAL 7 DAY). A second
-// interval behind the first, or a subquery, makes it zero; end is behind what was read.
-func (r *reading) moment(i int, now time.Time) (at time.Time, end int) {
-	if r.Key(i) == "DATE" || r.Key(i) == "TIMESTAMP" {
-		i++
+// asked is the column that a comparison at i asks for.
+// It reads created_at + INTERVAL 9 HOUR, CONVERT_TZ(created_at, '+00:00', '+09:00'), and of such a time DATE(x), CAST(x AS DATE), YEAR(x)
+// and DATE_FORMAT(x, '%Y-%m').
+func (r *reading) asked(i int, now time.Time) (a asked, is bool) {
+	a.read = func(j int) (time.Time, int) { return dates.At(r.Tokens, j, now) }
+	key := r.Key(i)
+	if r.Key(i+1) != "(" || !lexer.IsOneOf(key, "DATE|CAST|YEAR|DATE_FORMAT") {
+		a.momentValue, a.end = r.dateValueOf(i)
+		return a, a.end > 0 && a.shiftKnown
 	}
-	if i >= len(r.Tokens) {
-		return at, i
-	}
-	if r.Tokens[i].Quoted {
-		if at, is := moment(r.Tokens[i].Text[1 : len(r.Tokens[i].Text)-1]); is && r.endsValueAt(i+1) {
-			return at, i + 1
+	list, inner := r.Arguments(i+1), 0
+	a.momentValue, inner = r.dateValueOf(list[0].From)
+	a.end = r.Tokens[i+1].Mate + 1
+	whole := inner > 0 && a.shiftKnown && inner == list[0].To
+	switch {
+	case key == "CAST" && inner > 0 && a.shiftKnown && inner+2 == list[0].To && r.Key(inner) == "AS" && r.Key(inner+1) == "DATE",
+		key == "DATE" && whole && len(list) == 1:
+		a.days = 1
+		return a, true
+	case key == "YEAR" && whole && len(list) == 1:
+		a.months, a.ofYear, a.read = 12, true, r.number(12)
+		return a, true
+	case key == "DATE_FORMAT" && whole && len(list) == 2:
+		format, is := r.literal(list[1].From)
+		if a.days = 1; !strings.Contains(format, "%d") {
+			a.days, a.months = 0, 1
 		}
-		return time.Time{}, i
-	}
-	if lexer.IsOneOf(r.Key(i), "DATE_SUB|DATE_ADD|SUBDATE|ADDDATE") && r.Key(i+1) == "(" {
-		list := r.Arguments(i + 1)
-		at, end = r.base(list[0].From, now)
-		if len(list) != 2 || end != list[0].To {
-			return time.Time{}, i
+		a.read = func(j int) (time.Time, int) {
+			text, end := dates.Text(r.Tokens, j, now)
+			at, _ := dates.ParseAs(format, text)
+			return at, end
 		}
-		sign := 1
-		if lexer.IsOneOf(r.Key(i), "DATE_SUB|SUBDATE") {
-			sign = -1
-		}
-		return r.shifted(at, list[1].From, sign), r.Tokens[i+1].Mate + 1
+		return a, is
 	}
-	at, end = r.base(i, now)
-	switch r.Key(end) {
-	case "-":
-		// The sign, INTERVAL, the number and the unit are four tokens.
-		return r.shifted(at, end+1, -1), end + 4
-	case "+":
-		return r.shifted(at, end+1, 1), end + 4
-	}
-	return at, end
+	return a, false
 }
 
-// base is now or today at i.
-// Today is a midnight in the zone that now has; the service hands over UTC, as the source's times have no zone of their
-// own.
-func (r *reading) base(i int, now time.Time) (at time.Time, end int) {
-	if end = r.today(i); end > 0 {
-		year, month, day := now.Date()
-		return time.Date(year, month, day, 0, 0, 0, 0, time.UTC), end
+// dateValueOf is momentValue, or a column of days.
+func (r *reading) dateValueOf(i int) (v momentValue, end int) {
+	if v, end = r.momentValue(i); end > 0 {
+		return v, end
 	}
-	if lexer.IsOneOf(r.Key(i), "NOW|SYSDATE|CURRENT_TIMESTAMP|UTC_TIMESTAMP|LOCALTIMESTAMP") && dateEnd(r.Tokens, i) > 0 {
-		return now, dateEnd(r.Tokens, i)
+	if c, known := r.column(i); known && c.isDate() {
+		return momentValue{reference: c, shiftKnown: true}, c.end
 	}
-	return time.Time{}, i
+	return v, 0
 }
 
-// shifted is a time with the INTERVAL at i behind it, or before it with a sign of -1; zero of an interval that is not plain.
-// Plain are INTERVAL 7 DAY and the like, up to 100,000 of a unit: not INTERVAL '1:30' HOUR_MINUTE, nor a column of days.
-func (r *reading) shifted(at time.Time, i, sign int) time.Time {
-	if at.IsZero() || r.Key(i) != "INTERVAL" || i+2 >= len(r.Tokens) || !r.Tokens[i+1].Digits || !r.endsValueAt(i+3) {
+// number reads a year, a quarter or a month by the number at a place: as the first day of it, in the year 1 where it is no year.
+func (r *reading) number(months int) func(i int) (time.Time, int) {
+	return func(i int) (at time.Time, end int) {
+		value, is := r.literal(i)
+		n, err := strconv.Atoi(value)
+		switch {
+		case !is || err != nil || n < 1 || n > 9999:
+			return at, i
+		case months == 12:
+			return time.Date(n, 1, 1, 0, 0, 0, 0, time.UTC), i + 1
+		}
+		return time.Date(1, time.Month((n-1)*months+1), 1, 0, 0, 0, 0, time.UTC), i + 1
+	}
+}
+
+// since is the time, in the column's own zone, from which on a comparison asks for a column; zero where it does not say so.
+func (r *reading) since(i int, a asked) time.Time {
+	at := r.least(a.end, a)
+	if at.IsZero() {
+		return at
+	}
+	if a.ofYear {
+		at = time.Date(at.Year(), r.monthBeside(i, a), 1, 0, 0, 0, 0, time.UTC)
+	}
+	return at.Add(-a.ahead)
+}
+
+// least is the least time that the comparison at i allows; zero of one with an upper end alone.
+func (r *reading) least(i int, a asked) (at time.Time) {
+	op, behind := r.operator(i)
+	switch {
+	// Of a range the lower end alone is kept: it is what a stale source has nothing behind.
+	case r.Key(i) == "BETWEEN":
+		behind = i + 1
+	case r.Key(i) == "IN" && r.Key(i+1) == "(":
+		for n, one := range r.Arguments(i + 1) {
+			value, end := a.read(one.From)
+			if value.IsZero() || end != one.To {
+				return time.Time{}
+			}
+			if n == 0 || value.Before(at) {
+				at = value
+			}
+		}
+		return at
+	case !lexer.IsOneOf(op, "=|>|>="):
+		return at
+	}
+	at, end := a.read(behind)
+	if at.IsZero() || !r.EndsValue(end) {
 		return time.Time{}
 	}
-	n, err := strconv.Atoi(r.Tokens[i+1].Text)
-	if err != nil || n > 100_000 {
-		return time.Time{}
+	if op == ">" {
+		at = at.AddDate(0, a.months, a.days)
 	}
-	n *= sign
-	switch r.Key(i + 2) {
-	case "HOUR":
-		return at.Add(time.Duration(n) * time.Hour)
-	case "DAY":
-		return at.AddDate(0, 0, n)
-	case "WEEK":
-		return at.AddDate(0, 0, 7*n)
-	case "MONTH":
-		return addMonths(at, n)
-	case "QUARTER":
-		return addMonths(at, 3*n)
-	case "YEAR":
-		return addMonths(at, 12*n)
-	}
-	return time.Time{}
+	return at
 }
 
-// addMonths takes the last day of a month that is too short, as servers do; AddDate carries the days over into the next one.
-func addMonths(at time.Time, n int) time.Time {
-	to := at.AddDate(0, n, 0)
-	if to.Day() != at.Day() {
-		to = to.AddDate(0, 0, -to.Day())
+// monthBeside is the least month that a condition which AND joins to that at i leaves of the year of a column; January for none.
+// It reads MONTH(x) = 10 and QUARTER(x) IN (3, 4), where x is written as it is in YEAR(x).
+func (r *reading) monthBeside(i int, year asked) time.Month {
+	isEnd := func(j int) bool {
+		return lexer.IsOneOf(r.Key(j), "OR|XOR|,|WHEN|THEN|ELSE|SELECT|ON|JOIN") || lexer.EndsFrom[r.Key(j)]
 	}
-	return to
+	from := i
+	for from > 0 && r.Key(from-1) != "(" && (r.Key(from-1) == ")" || !isEnd(from-1)) {
+		if from--; r.Key(from) == ")" {
+			from = r.Tokens[from].Mate
+		}
+	}
+	x := written(r.Tokens, r.Arguments(i + 1)[0])
+	for j := from; j < len(r.Tokens) && !isEnd(j); j++ {
+		if r.Key(j) != "(" {
+			continue
+		}
+		begins, function := j, r.Key(j-1)
+		j = r.Tokens[j].Mate
+		if !lexer.IsOneOf(function, "MONTH|QUARTER") || r.Key(begins-2) == "NOT" || written(r.Tokens, r.Arguments(begins)[0]) != x {
+			continue
+		}
+		if year.months = 1; function == "QUARTER" {
+			year.months = 3
+		}
+		year.read = r.number(year.months)
+		return r.least(j+1, year).Month()
+	}
+	return time.January
 }

@@ -16,7 +16,7 @@ func (r *reading) comparedWithItself(i int) string {
 		return ""
 	}
 	other, known := r.column(c.end + 1)
-	if !known || other.scope != c.scope || other.source != c.source || other.name != c.name || !r.endsValueAt(other.end) {
+	if !known || other.scope != c.scope || other.source != c.source || other.name != c.name || !r.EndsValue(other.end) {
 		return ""
 	}
 	for n := r.scopes[c.scope].parent; n >= 0; n = r.scopes[n].parent {

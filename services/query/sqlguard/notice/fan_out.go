@@ -199,7 +199,7 @@ func (r *reading) usesIn(n int) uses {
 			i = r.Tokens[i+1].Mate
 			continue
 		case slices.ContainsFunc(s.from, func(one source) bool { return one.at == i }): // a table's name and alias are no columns
-			for r.Key(i+1) == "AS" || r.Name(i+1) != "" && !behindTable[r.Key(i+1)] && !endsFrom[r.Key(i+1)] {
+			for r.Key(i+1) == "AS" || r.Name(i+1) != "" && !behindTable[r.Key(i+1)] && !lexer.EndsFrom[r.Key(i+1)] {
 				i++
 			}
 			continue
@@ -221,7 +221,7 @@ func (r *reading) usedAt(all uses, c reference, i int, inAnAggregate bool) (end 
 	inConditions := s.tables.From <= i && (i < s.tables.To || i < s.where.To)
 	other, known := r.column(c.end + 1)
 	if inConditions && r.Key(c.end) == "=" && known && other.scope == c.scope && other.source != c.source && r.beginsValue(i) &&
-		r.endsValueAt(other.end) {
+		r.EndsValue(other.end) {
 		all.join(c, other)
 		return other.end
 	}
@@ -287,7 +287,7 @@ func (r *reading) keysOfOthers(i int) string {
 		return ""
 	}
 	other, known := r.column(c.end + 1)
-	if !known || !r.endsValueAt(other.end) || other.scope == c.scope && other.source == c.source {
+	if !known || !r.EndsValue(other.end) || other.scope == c.scope && other.source == c.source {
 		return ""
 	}
 	one, two := strings.TrimSuffix(c.name, "_ID"), strings.TrimSuffix(other.name, "_ID")

@@ -2,9 +2,6 @@ package notice
 
 import "hub.internal/services/query/sqlguard/lexer"
 
-// endsFrom are the clauses behind FROM, and what ends a query.
-var endsFrom = lexer.WordSet(`WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE UNION EXCEPT INTERSECT FOR ) INTO`)
-
 // joinsAll finds plain tables that are joined without a condition, none in WHERE either, and NATURAL JOIN.
 // It is told of SELECT b.name FROM brand b, campaign c, and not of FROM brand b CROSS JOIN settings s. Any WHERE silences
 // it, whatever it says: the old way to join is FROM a, b WHERE a.x = b.x.
@@ -17,7 +14,7 @@ func joinsAll(t lexer.Tokens, i int) string {
 	}
 	joins, conditions := 0, 0
 	j := i + 1
-	for ; j < len(t) && !endsFrom[t.Key(j)]; j++ {
+	for ; j < len(t) && !lexer.EndsFrom[t.Key(j)]; j++ {
 		switch t.Key(j) {
 		case ",", "JOIN", "STRAIGHT_JOIN":
 			if t.Key(j-1) == "CROSS" || t.Key(j-1) == "FULL" {
@@ -47,7 +44,7 @@ func joinsItself(t lexer.Tokens, i int) string {
 		return ""
 	}
 	switch next := t.Key(i + 4); {
-	case next == "" || endsFrom[next] || lexer.IsOneOf(next, "JOIN|LEFT|RIGHT|INNER|CROSS|,"):
+	case next == "" || lexer.EndsFrom[next] || lexer.IsOneOf(next, "JOIN|LEFT|RIGHT|INNER|CROSS|,"):
 		return "ON names a column alone, which is true wherever it is not 0: write ON a.x = b.x"
 	case next == "=" && t.Key(i+6) == "." && t.Name(i+1) == t.Name(i+5) && t.Name(i+3) == t.Name(i+7):
 		return "ON compares a column with itself, which is true for each row: write ON a.x = b.x"

@@ -2,9 +2,9 @@ package notice
 
 import (
 	"fmt"
-	"strings"
 
 	"hub.internal/services/query/sqlguard/lexer"
+	"hub.internal/services/query/sqlguard/notice/dates"
 )
 
 // misleading are statements that run and answer something else than what was asked, as far as their text alone shows it. Each
@@ -65,37 +65,16 @@ func equals(t lexer.Tokens, i int) bool {
 	return t.Key(i) == "=" || t.Key(i) == "<" && t.Key(i+1) == ">" || t.Key(i) == "!" && t.Key(i+1) == "="
 }
 
-// dates are functions that answer a date, or a time of a date.
-var dates = lexer.WordSet(`NOW SYSDATE CURDATE CURRENT_DATE CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP UTC_DATE UTC_TIMESTAMP DATE LAST_DAY
-	DATE_ADD DATE_SUB STR_TO_DATE MAKEDATE TIMESTAMP`)
-
-// dateEnd is behind the date that begins at i, by its function or as DATE '...'; 0 where none does.
-// CURRENT_DATE and its like need no parentheses; a name behind a dot is a column, whatever it is called.
-func dateEnd(t lexer.Tokens, i int) int {
-	if !dates[t.Key(i)] || t.Key(i-1) == "." {
-		return 0
-	}
-	switch key := t.Key(i); {
-	case t.Key(i+1) == "(":
-		return t[i+1].Mate + 1
-	case (key == "DATE" || key == "TIMESTAMP") && i+1 < len(t) && t[i+1].Quoted:
-		return i + 2
-	case strings.HasPrefix(key, "CURRENT_") || strings.HasPrefix(key, "LOCALTIME"):
-		return i + 1
-	}
-	return 0
-}
-
 // dateAndNumber finds a date with a number added to it, or another date taken from it: both are sums of their digits.
 // It is told of NOW() - 7 and CURDATE() - DATE(x), and not of NOW() - INTERVAL 7 DAY, nor of NOW() + 0, which is the idiom
 // for the digits as a number. That a column is a date only the catalog knows (digitsOfDates).
 func dateAndNumber(t lexer.Tokens, i int) string {
-	end := dateEnd(t, i)
+	end := dates.End(t, i)
 	sign := t.Key(end)
 	if end == 0 || sign != "+" && sign != "-" || end+1 >= len(t) {
 		return ""
 	}
-	if sign == "-" && dateEnd(t, end+1) > 0 {
+	if sign == "-" && dates.End(t, end+1) > 0 {
 		return "a date less a date is the difference of their digits, and no time: write DATEDIFF(a, b) or TIMESTAMPDIFF(DAY, b, a)"
 	}
 	if !t[end+1].Digits || t[end+1].Text == "0" {

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"hub.internal/services/query/sqlguard/lexer"
+	"hub.internal/services/query/sqlguard/notice/dates"
 )
 
 // mostBeside is how many conditions behind one are held against it: a statement may have a thousand.
@@ -84,7 +84,7 @@ func apart(order int, lower, upper string) bool {
 
 // ends reports whether a condition ends before i.
 func ends(t lexer.Tokens, i int) bool {
-	return i >= len(t) || endsFrom[t.Key(i)] || lexer.IsOneOf(t.Key(i), "AND|OR|THEN|,")
+	return i >= len(t) || lexer.EndsFrom[t.Key(i)] || lexer.IsOneOf(t.Key(i), "AND|OR|THEN|,")
 }
 
 // differ reports whether two texts of ASCII are not equal, whatever the letters' case.
@@ -110,25 +110,14 @@ func compareLiterals(a, b lexer.Token) (order int, known bool) {
 		return 0, false
 	}
 	x, y := a.Text[1:len(a.Text)-1], b.Text[1:len(b.Text)-1]
-	if from, isDate := moment(x); isDate {
-		to, isDate := moment(y)
+	if from, isDate := dates.Parse(x); isDate {
+		to, isDate := dates.Parse(y)
 		return from.Compare(to), isDate
 	}
 	isWord := func(s string) bool {
 		return s != "" && strings.Trim(strings.ToUpper(s), "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == ""
 	}
 	return strings.Compare(strings.ToUpper(x), strings.ToUpper(y)), isWord(x) && isWord(y)
-}
-
-// moment is the time that a text tells, with or without a time of the day.
-// It has no zone: two moments are compared with each other, both as they stand.
-func moment(text string) (at time.Time, is bool) {
-	for _, layout := range []string{time.DateOnly, time.DateTime, "2006-01-02T15:04:05", "2006-01-02 15:04"} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, true
-		}
-	}
-	return at, false
 }
 
 // isASCII reports whether a text has ASCII alone.

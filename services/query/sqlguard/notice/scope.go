@@ -265,19 +265,11 @@ func (r *reading) of(a lexer.Argument) (reference, bool) {
 	return c, known && c.end == a.To
 }
 
-// Words and marks between which a value stands.
-var (
-	beforeValue = lexer.WordSet(`WHERE AND OR XOR ON HAVING WHEN THEN ELSE CASE SELECT DISTINCT , ( NOT BY IF`)
-	behindValue = lexer.WordSet(`AND OR XOR THEN ELSE END WHEN AS ON JOIN LEFT RIGHT INNER CROSS NATURAL STRAIGHT_JOIN ASC DESC ,`)
-)
+// beforeValue are words and marks before a value.
+var beforeValue = lexer.WordSet(`WHERE AND OR XOR ON HAVING WHEN THEN ELSE CASE SELECT DISTINCT , ( NOT BY IF`)
 
 // beginsValue reports whether nothing stands before i that could be part of a value there.
 func (r *reading) beginsValue(i int) bool { return i == 0 || beforeValue[r.Key(i-1)] }
-
-// endsValueAt reports whether nothing stands at i that could be part of a value before.
-func (r *reading) endsValueAt(i int) bool {
-	return i >= len(r.Tokens) || behindValue[r.Key(i)] || endsFrom[r.Key(i)]
-}
 
 // operator is the comparison at i, "" for none, and where it ends.
 // Of two marks it is both, as in >=; LIKE, IN and BETWEEN are words, and no operator here.

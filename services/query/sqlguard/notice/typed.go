@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"hub.internal/services/query/sqlguard/lexer"
+	"hub.internal/services/query/sqlguard/notice/dates"
 )
 
 // Notices returns what in an accepted SELECT runs and answers something else than was asked, as far as the catalog shows it. What
@@ -54,51 +56,6 @@ func (c Column) isMoment() bool { return c.Type == "datetime" || c.Type == "time
 // isDate reports whether a column has a date.
 func (c Column) isDate() bool { return c.isMoment() || c.Type == "date" }
 
-// day is the date without a time that stands at i as a text, and where it ends.
-// It reads '2026-01-31', '20260131', DATE '2026-01-31', DATE('2026-01-31') and CAST('2026-01-31' AS DATE), and no text that has a time
-// as well: whoever writes one has thought of it.
-func (r *reading) day(i int) (at time.Time, end int) {
-	switch key, next := r.Key(i), r.Key(i+1); {
-	case key == "DATE" && next == "(" && r.Tokens[i+1].Mate == i+3,
-		key == "CAST" && next == "(" && r.Tokens[i+1].Mate == i+5 && r.Key(i+3) == "AS" && r.Key(i+4) == "DATE":
-		if at, end = r.day(i + 2); end == i+3 {
-			end = r.Tokens[i+1].Mate + 1
-		}
-		return at, end
-	case key == "DATE":
-		i++
-	}
-	if i >= len(r.Tokens) || !r.Tokens[i].Quoted {
-		return at, 0
-	}
-	text := r.Tokens[i].Text
-	for _, layout := range []string{time.DateOnly, "20060102"} {
-		if at, err := time.Parse(layout, text[1:len(text)-1]); err == nil {
-			return at, i + 1
-		}
-	}
-	return at, 0
-}
-
-// lastDay is behind the LAST_DAY(…) at i, today behind the CURDATE() there; 0 for none.
-func (r *reading) lastDay(i int) (end int) {
-	if r.Key(i) == "LAST_DAY" && r.Key(i+1) == "(" {
-		return r.Tokens[i+1].Mate + 1
-	}
-	return 0
-}
-
-// today is behind the CURDATE() at i, which CURRENT_DATE and UTC_DATE are as well, with or without parentheses; 0 for none.
-func (r *reading) today(i int) (end int) {
-	switch {
-	case !lexer.IsOneOf(r.Key(i), "CURDATE|CURRENT_DATE|UTC_DATE"):
-		return 0
-	case r.Key(i+1) == "(":
-		return r.Tokens[i+1].Mate + 1
-	}
-	return i + 1
-}
-
 // dayAsBound finds a date without a time as the upper end of a column that has times, or as what it equals or is later than.
 // It is told of created_at BETWEEN '2026-06-01' AND '2026-06-30', of <=, =, > and IN with such a day, and not of created_at
 // < '2026-07-01' (a half-open interval, which is what the message proposes), nor of a column of type date.
@@ -106,44 +63,45 @@ func (r *reading) dayAsBound(i int) string {
 	if !r.beginsValue(i) {
 		return ""
 	}
-	if day, end := r.day(i); end > 0 { // 'day' >= column
+	if day, end := dates.Day(r.Tokens, i); end > 0 { // 'day' >= column
 		op, behind := r.operator(end)
-		if name, end := r.momentValue(behind); op != "" && end > 0 && r.endsValueAt(end) {
+		if v, end := r.momentValue(behind); op != "" && end > 0 && r.EndsValue(end) {
 			turned := map[string]string{">=": "<=", "=": "=", "<": ">"}[op]
-			return dayMessage(turned, name, day)
+			return dayMessage(turned, v.name, day)
 		}
 		return ""
 	}
-	name, at := r.momentValue(i)
+	v, at := r.momentValue(i)
 	if at == 0 {
 		return ""
 	}
+	name := v.name
 	if r.Key(at) == "NOT" {
 		at++
 	}
 	switch op, behind := r.operator(at); {
 	case r.Key(at) == "BETWEEN":
 		upper := r.and(at) + 1
-		if day, end := r.day(upper); end > 0 && r.endsValueAt(end) {
+		if day, end := dates.Day(r.Tokens, upper); end > 0 && r.EndsValue(end) {
 			return dayMessage("<=", name, day)
 		}
-		if end := r.lastDay(upper); end > 0 && r.endsValueAt(end) {
+		if end := dates.LastDay(r.Tokens, upper); end > 0 && r.EndsValue(end) {
 			return lastDayMessage(name)
 		}
 	case r.Key(at) == "IN" && r.Key(at+1) == "(":
 		for _, one := range r.Arguments(at + 1) {
-			if day, end := r.day(one.From); end == one.To {
+			if day, end := dates.Day(r.Tokens, one.From); end == one.To {
 				return dayMessage("=", name, day)
 			}
 		}
 	case op != "":
-		if day, end := r.day(behind); end > 0 && r.endsValueAt(end) {
+		if day, end := dates.Day(r.Tokens, behind); end > 0 && r.EndsValue(end) {
 			return dayMessage(op, name, day)
 		}
-		if end := r.lastDay(behind); op == "<=" && end > 0 && r.endsValueAt(end) {
+		if end := dates.LastDay(r.Tokens, behind); op == "<=" && end > 0 && r.EndsValue(end) {
 			return lastDayMessage(name)
 		}
-		if end := r.today(behind); op == "=" && end > 0 && r.endsValueAt(end) {
+		if end := dates.Today(r.Tokens, behind); op == "=" && end > 0 && r.EndsValue(end) {
 			return fmt.Sprintf("%s has a time, and equals CURDATE() at midnight alone: write %[1]s >= CURDATE() AND %[1]s < CURDATE() + "+
 				"INTERVAL 1 DAY", name)
 		}
@@ -151,34 +109,60 @@ func (r *reading) dayAsBound(i int) string {
 	return ""
 }
 
-// momentValue is the column of times at i as it is written, and what is behind it; hours may be added to it or taken from it, or another
-// zone's time be made of it. The end is 0 of anything else: of days that are added nothing is said, since the column may have midnights.
-func (r *reading) momentValue(i int) (name string, end int) {
+// momentValue is a column of times, by itself or with hours added.
+type momentValue struct {
+	reference
+	name       string        // as it is written
+	ahead      time.Duration // how much later it is than the column
+	shiftKnown bool          // false where CONVERT_TZ has a zone with a summer time
+}
+
+// momentValue is the column of times at i, and what is behind it; hours may be added to it or taken from it, or another zone's time be made
+// of it. The end is 0 of anything else: of days that are added nothing is said, since the column may have midnights.
+func (r *reading) momentValue(i int) (v momentValue, end int) {
 	call, at := r.Key(i+1) == "(" && lexer.IsOneOf(r.Key(i), "DATE_ADD|DATE_SUB|ADDDATE|SUBDATE|CONVERT_TZ"), i
 	if call {
 		at = i + 2
 	}
 	c, known := r.column(at)
 	if !known || !c.isMoment() {
-		return "", 0
+		return v, 0
 	}
+	v.reference, v.shiftKnown = c, true
 	end = c.end
 	hours := func(j int) bool { return r.Key(j) == "INTERVAL" && r.Key(j+2) == "HOUR" && r.Tokens[j+1].Digits }
+	added := 0 // where INTERVAL is
 	switch {
-	case call && r.Key(end) == "," && (r.Key(i) == "CONVERT_TZ" || hours(end+1) && r.Tokens[i+1].Mate == end+4):
+	case call && r.Key(end) == "," && r.Key(i) == "CONVERT_TZ":
+		v.ahead, v.shiftKnown = dates.Ahead(r.Tokens, r.Arguments(i+1))
 		end = r.Tokens[i+1].Mate + 1
+	case call && r.Key(end) == "," && hours(end+1) && r.Tokens[i+1].Mate == end+4:
+		added, end = end+1, end+5
 	case call:
-		return "", 0
+		return v, 0
 	case lexer.IsOneOf(r.Key(end), "+|-") && hours(end+1):
-		end += 4
+		added, end = end+1, end+4
 	}
-	for j := i; j < end; j++ {
-		if j > i && r.Tokens[j].Start > r.Tokens[j-1].End {
-			name += " "
+	if added > 0 {
+		n, err := strconv.Atoi(r.Tokens[added+1].Text)
+		v.ahead, v.shiftKnown = time.Duration(n)*time.Hour, err == nil && n <= 100_000
+		if r.Key(added-1) == "-" || lexer.IsOneOf(r.Key(i), "DATE_SUB|SUBDATE") {
+			v.ahead = -v.ahead
 		}
-		name += r.Tokens[j].Text
 	}
-	return name, end
+	v.name = r.asWritten(i, end)
+	return v, end
+}
+
+// asWritten is a part of the statement, with a blank where something is between its words.
+func (r *reading) asWritten(from, to int) (text string) {
+	for j := from; j < to; j++ {
+		if j > from && r.Tokens[j].Start > r.Tokens[j-1].End {
+			text += " "
+		}
+		text += r.Tokens[j].Text
+	}
+	return text
 }
 
 // fromKorea finds CONVERT_TZ of a column of times, which are UTC, as if they were Korean ones.
@@ -238,7 +222,7 @@ func (r *reading) dateValue(i int) (end int, plain bool) {
 	if r.Name(i) == "" {
 		return 0, false
 	}
-	if end := dateEnd(r.Tokens, i); end > 0 {
+	if end := dates.End(r.Tokens, i); end > 0 {
 		return end, true
 	}
 	if c, known := r.column(i); known && c.isDate() {
@@ -346,11 +330,6 @@ func (r *reading) inOuter(i int) string {
 		"name a column of the subquery's table", strings.ToLower(c.name), strings.ToLower(r.scopes[inner].from[0].table))
 }
 
-// offsets are those of zones whose time has one offset from UTC all the year.
-var offsets = map[string]string{
-	"UTC": "'+00:00'", "GMT": "'+00:00'", "ETC/UTC": "'+00:00'", "ASIA/SEOUL": "'+09:00'", "ASIA/TOKYO": "'+09:00'",
-}
-
 // namedZone finds a conversion from or to a zone by its name on a server that knows none.
 // A server knows 'Asia/Seoul' when mysql.time_zone_name has been loaded. Offsets ('+09:00') and SYSTEM are known to each.
 func (r *reading) namedZone(i int) string {
@@ -366,7 +345,7 @@ func (r *reading) namedZone(i int) string {
 			strings.EqualFold(text[1:len(text)-1], "SYSTEM") {
 			continue
 		}
-		offset := cmp.Or(offsets[strings.ToUpper(text[1:len(text)-1])], "its offset, such as '+09:00',")
+		offset := cmp.Or(dates.Offsets[strings.ToUpper(text[1:len(text)-1])], "its offset, such as '+09:00',")
 		instead = append(instead, fmt.Sprintf("%s for %.40s", offset, text))
 		first = cmp.Or(first, text)
 	}

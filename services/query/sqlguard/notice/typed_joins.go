@@ -84,7 +84,7 @@ func (r *reading) joinsBehindOuter(n int) string {
 			continue
 		}
 		other, known := r.column(c.end + 1)
-		if !known || other.scope != n || !r.endsValueAt(other.end) {
+		if !known || other.scope != n || !r.EndsValue(other.end) {
 			continue
 		}
 		outer, plain, name := s.from[c.source], s.from[other.source], r.written(i, c)

@@ -175,7 +175,7 @@ func TestCompared(t *testing.T) {
 		`review WHERE created_at BETWEEN '2026-07-01' AND '2026-07-02 10:00:00'`:   "review.created_at since 2026-07-01 00:00:00",
 		`review WHERE created_at >= CURDATE() - INTERVAL 3 MONTH`:                  "review.created_at since 2026-08-23 00:00:00",
 		`review WHERE created_at >= DATE_SUB(NOW(), INTERVAL 7 DAY) LIMIT 3`:       "review.created_at since 2026-11-16 10:00:00",
-		`review WHERE created_at >= DATE('2026-03-31') - INTERVAL 1 MONTH`:         "",
+		`review WHERE created_at >= DATE('2026-03-31') - INTERVAL 1 MONTH`:         "review.created_at since 2026-02-28 00:00:00",
 		`campaign c WHERE NOT c.status_code = 'x' OR NOT (status_code = 'y')`:      "",
 		`review WHERE YEAR(created_at) = 2027`:                                     "review.created_at since 2027-01-01 00:00:00",
 		`review WHERE created_at < '2026-07-01' AND rating <> 5`:                   "",
@@ -195,6 +195,75 @@ func TestCompared(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestSince: from when on rows are looked for is read in each way to ask by Korean time, by day, month or year.
+func TestSince(t *testing.T) {
+	t.Parallel()
+	catalog := marketplace(t)
+	now := time.Date(2026, 11, 23, 16, 0, 0, 0, time.UTC)
+	for condition, want := range map[string]string{
+		`created_at + INTERVAL 9 HOUR >= '2026-10-01'`:                                                 "2026-09-30 15",
+		`created_at - INTERVAL 9 HOUR >= '2026-10-01'`:                                                 "2026-10-01 09",
+		`DATE_ADD(created_at, INTERVAL 9 HOUR) >= '2026-10-01'`:                                        "2026-09-30 15",
+		`DATE_SUB(created_at, INTERVAL 1 HOUR) BETWEEN '2026-10-01' AND '2026-10-31 23:59:59'`:         "2026-10-01 01",
+		`CONVERT_TZ(created_at, '+00:00', '+09:00') >= '2026-10-01' AND kind = 'x'`:                    "2026-09-30 15",
+		`CONVERT_TZ(created_at, 'UTC', 'Asia/Seoul') >= '2026-10-01'`:                                  "2026-09-30 15",
+		`CONVERT_TZ(created_at, 'UTC', 'America/New_York') >= '2026-10-01'`:                            "",
+		`created_at >= '2026-10-01' - INTERVAL 9 HOUR`:                                                 "2026-09-30 15",
+		`created_at >= DATE_SUB('2026-10-01 00:00:00', INTERVAL 9 HOUR)`:                               "2026-09-30 15",
+		`created_at >= CONVERT_TZ('2026-10-01 00:00:00', '+09:00', '+00:00')`:                          "2026-09-30 15",
+		`DATE(created_at) BETWEEN '2026-10-01' AND '2026-10-31'`:                                       "2026-10-01 00",
+		`DATE(created_at) = CURDATE()`:                                                                 "2026-11-23 00",
+		`DATE(created_at) > '2026-09-30'`:                                                              "2026-10-01 00",
+		`DATE(created_at) IN ('2026-10-02', '2026-10-01')`:                                             "2026-10-01 00",
+		`DATE(created_at) IN ('2026-10-02', DATE(created_at))`:                                         "",
+		`DATE(created_at) = DATE(NOW())`:                                                               "2026-11-23 00",
+		`CAST(created_at AS DATE) = '2026-10-05'`:                                                      "2026-10-05 00",
+		`DATE(created_at + INTERVAL 9 HOUR) = DATE(NOW() + INTERVAL 9 HOUR)`:                           "2026-11-23 15",
+		`DATE(CONVERT_TZ(d.created_at, '+00:00', '+09:00')) = '2026-10-01'`:                            "2026-09-30 15",
+		`DATE(created_at) <= '2026-10-01' OR NOT DATE(created_at) = '2026-10-01'`:                      "",
+		`DATE(created_at) NOT BETWEEN '2026-10-01' AND '2026-10-31'`:                                   "",
+		`DATE_FORMAT(created_at, '%Y-%m') = '2026-10'`:                                                 "2026-10-01 00",
+		`DATE_FORMAT(created_at, '%Y-%m') > '2026-09'`:                                                 "2026-10-01 00",
+		`DATE_FORMAT(created_at, '%Y-%m-%d') >= '2026-10-05'`:                                          "2026-10-05 00",
+		`DATE_FORMAT(created_at + INTERVAL 9 HOUR, '%Y%m') IN ('202611', '202610')`:                    "2026-09-30 15",
+		`DATE_FORMAT(created_at, '%Y-%m') = DATE_FORMAT(NOW() - INTERVAL 1 MONTH, '%Y-%m')`:            "2026-10-01 00",
+		`DATE_FORMAT(created_at, '%Y-%m-01') = '2026-10-01'`:                                           "2026-10-01 00",
+		`DATE_FORMAT(created_at, '%m') = '10' OR DATE_FORMAT(created_at, '%Y-%b') >= '2026-Oct'`:       "",
+		`DATE_FORMAT(created_at, '%Y-%m') = 'October' OR DATE_FORMAT(created_at, '%Y-%m') = '2026-1'`:  "",
+		`YEAR(created_at) = 2026 AND MONTH(created_at) = 10`:                                           "2026-10-01 00",
+		`MONTH(created_at) = 10 AND YEAR(created_at) = '2026'`:                                         "2026-10-01 00",
+		`YEAR(created_at) = 2026 AND d.kind IN ('SPEND', 'x') AND MONTH(created_at) BETWEEN 10 AND 12`: "2026-10-01 00",
+		`QUARTER(created_at + INTERVAL 9 HOUR) = 4 AND YEAR(created_at + INTERVAL 9 HOUR) = 2026`:      "2026-09-30 15",
+		`YEAR(created_at) = 2026 AND MONTH(created_at) > 9`:                                            "2026-10-01 00",
+		`YEAR(created_at) = 2026 AND MONTH(created_at) IN (11, 10)`:                                    "2026-10-01 00",
+		`YEAR(created_at) = 2026 OR MONTH(created_at) = 10`:                                            "2026-01-01 00",
+		`YEAR(created_at) = 2026 AND NOT MONTH(created_at) = 10`:                                       "2026-01-01 00",
+		`YEAR(created_at) = 2026 AND (MONTH(created_at) = 10 OR kind = 'x')`:                           "2026-01-01 00",
+		`YEAR(created_at) IN (2027, 2026)`:                                                             "2026-01-01 00",
+		`YEAR(created_at) > 2025 AND MONTH(created_at) < 4`:                                            "2026-01-01 00",
+		`YEAR(created_at) = YEAR(NOW()) OR MONTH(created_at) = 10 OR NOT YEAR(created_at) = 2026`:      "",
+		`created_at >= DATE_FORMAT(NOW(), '%Y-%m-01')`:                                                 "2026-11-01 00",
+		`created_at >= DATE_FORMAT(CURDATE() - INTERVAL 1 MONTH, '%Y-%m-01 00:00:00')`:                 "2026-10-01 00",
+		`created_at >= 20261001`:                                                                       "2026-10-01 00",
+		`created_at >= CAST(NOW() AS DATE) AND created_at < '2027-01-01'`:                              "2026-11-23 00",
+		`created_at >= DATE_FORMAT(DATE_FORMAT(NOW(), '%Y'), '%Y-%m-01')`:                              "",
+		`created_at >= DATE_FORMAT(NOW(), '%Y-%c-01') OR created_at >= DATE(RAND())`:                   "",
+	} {
+		got := ""
+		for _, c := range catalog.Compared("SELECT SUM(amount_liter) FROM deposit_transaction d WHERE "+condition, now) {
+			if !c.Since.IsZero() {
+				got += c.Since.Format("2006-01-02 15")
+			}
+			if c.Table != "deposit_transaction" || c.Column != "created_at" && c.Column != "kind" {
+				t.Errorf("%s: %v", condition, c)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", condition, got, want)
 		}
 	}
 }
@@ -225,6 +294,9 @@ func TestCatalogIsQuick(t *testing.T) {
 	for _, text := range []string{
 		"SELECT " + strings.Repeat("SUM(c.offer_count), ", 250) + "1" + join,
 		"SELECT " + strings.Repeat("(SELECT email FROM member WHERE email = (SELECT c.name)), ", 130) + "1 FROM campaign c",
+		"SELECT 1 FROM campaign WHERE 1" + strings.Repeat(" AND YEAR(created_at) = 2026", 280),
+		"SELECT 1 FROM campaign WHERE created_at >= " + strings.Repeat("DATE_FORMAT(CAST(", 24) + "NOW()" +
+			strings.Repeat(" AS DATE), '%Y-%m-01')", 24),
 		strings.Repeat("SELECT * FROM (", 49) + "SELECT " + strings.Repeat("start_at - 7, ", 400) + "1 FROM campaign" + strings.Repeat(") t", 49),
 	} {
 		hubtest.Within(t, time.Second, "a statement of "+strconv.Itoa(len(text)), func() {

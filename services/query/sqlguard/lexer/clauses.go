@@ -5,6 +5,10 @@ import "strings"
 // ClauseWords end a list of what is selected, or of what is grouped by.
 var ClauseWords = WordSet(`FROM WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE UNION EXCEPT INTERSECT FOR INTO WITH`)
 
+// Nameless are words behind which no alias stands.
+var Nameless = WordSet(`SELECT DISTINCT ALL WHERE AND OR XOR NOT ON HAVING BY LIKE IN BETWEEN WHEN THEN ELSE CASE REGEXP RLIKE DIV MOD
+	IS ANY SOME LIMIT FROM JOIN INTERVAL BINARY SEPARATOR ESCAPE COLLATE`)
+
 // EndsFrom are the clauses behind FROM, and what ends a query.
 var EndsFrom = WordSet(`WHERE GROUP HAVING ORDER WINDOW LIMIT FETCH PROCEDURE UNION EXCEPT INTERSECT FOR ) INTO`)
 

@@ -120,7 +120,7 @@ func outside(t lexer.Tokens, part lexer.Argument) (columns []string, aggregated 
 			return columns, aggregated
 		case t.Key(i) == "*" && (i == part.From || t.Key(i-1) == "."):
 			columns = append(columns, "*")
-		case name == "" || t.Key(i+1) == "(" || t.Key(i+1) == "." || nameless[t.Key(i)] || words[t.Key(i)]:
+		case name == "" || t.Key(i+1) == "(" || t.Key(i+1) == "." || lexer.Nameless[t.Key(i)] || words[t.Key(i)]:
 		case i == part.To-1 && i > part.From && endsValue(t, i-1): // an alias without AS
 		default:
 			columns = append(columns, name)
@@ -132,7 +132,7 @@ func outside(t lexer.Tokens, part lexer.Argument) (columns []string, aggregated 
 // endsValue reports whether a value ends at i.
 // A name behind it is an alias without AS, as n in COUNT(*) n.
 func endsValue(t lexer.Tokens, i int) bool {
-	return t[i].Digits || t[i].Quoted || lexer.IsOneOf(t.Key(i), ")|END") || t[i].Name != "" && !nameless[t.Key(i)]
+	return t[i].Digits || t[i].Quoted || lexer.IsOneOf(t.Key(i), ")|END") || t[i].Name != "" && !lexer.Nameless[t.Key(i)]
 }
 
 // words stand in an expression and name no column.

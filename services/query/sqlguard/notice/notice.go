@@ -35,12 +35,7 @@ func Notices(text string, isSelect bool) (notices []Notice, quoted []string) {
 	var labelled map[int]bool // found when the first text asks for them
 	for i := range t {
 		if isSelect {
-			for _, m := range misleading {
-				if message := m.at(t, i); message != "" {
-					add(m.rule, message)
-				}
-			}
-			for _, m := range calls.Misleading {
+			for _, m := range ofText {
 				if message := m.At(t, i); message != "" {
 					add(m.Rule, message)
 				}
@@ -132,14 +127,10 @@ func aliased(t lexer.Tokens, i int) bool {
 	case before.Key == "AS", before.Key == ")", before.Quoted, before.Digits:
 		return true
 	case before.Name != "":
-		return before.Key == "" || !nameless[before.Key]
+		return before.Key == "" || !lexer.Nameless[before.Key]
 	}
 	return false
 }
-
-// nameless are words behind which no alias stands.
-var nameless = lexer.WordSet(`SELECT DISTINCT ALL WHERE AND OR XOR NOT ON HAVING BY LIKE IN BETWEEN WHEN THEN ELSE CASE REGEXP RLIKE DIV MOD
-	IS ANY SOME LIMIT FROM JOIN INTERVAL BINARY SEPARATOR ESCAPE COLLATE`)
 
 // looksLikeName reports whether a text could be a column's name: up to 64 bytes of what an unquoted name has, and of dots. With $ paths
 // of JSON begin.

@@ -28,7 +28,9 @@ func (c *Catalog) Notices(text string) (notices []Notice) {
 		}
 	}
 	for i := range r.Tokens {
-		add("sql.date_only", r.dayAsBound(i))
+		if message := r.dayAsBound(i); message != "" && !r.negated(i) {
+			add("sql.date_only", message)
+		}
 		add("sql.date_number", r.digitsOfDates(i))
 		add("sql.null", r.inNullable(i))
 		add("sql.correlated", r.inOuter(i))
@@ -76,21 +78,28 @@ func (r *reading) dayAsBound(i int) string {
 		return ""
 	}
 	name := v.name
-	if r.Key(at) == "NOT" {
+	without := r.Key(at) == "NOT"
+	if without {
 		at++
 	}
 	switch op, behind := r.operator(at); {
 	case r.Key(at) == "BETWEEN":
 		upper := r.and(at) + 1
 		if day, end := dates.Day(r.Tokens, upper); end > 0 && r.EndsValue(end) {
+			if without {
+				return withoutMessage(name, r.asWritten(at+1, upper-1), day)
+			}
 			return dayMessage("<=", name, day)
 		}
-		if end := dates.LastDay(r.Tokens, upper); end > 0 && r.EndsValue(end) {
+		if end := dates.LastDay(r.Tokens, upper); end > 0 && !without && r.EndsValue(end) {
 			return lastDayMessage(name)
 		}
 	case r.Key(at) == "IN" && r.Key(at+1) == "(":
 		for _, one := range r.Arguments(at + 1) {
 			if day, end := dates.Day(r.Tokens, one.From); end == one.To {
+				if without {
+					return withoutMessage(name, day.Format("'2006-01-02'"), day)
+				}
 				return dayMessage("=", name, day)
 			}
 		}
@@ -107,6 +116,20 @@ func (r *reading) dayAsBound(i int) string {
 		}
 	}
 	return ""
+}
+
+// negated reports whether NOT stands before what begins at i, or before parentheses around it: there a day that is left out stays, and what
+// stays is left out.
+func (r *reading) negated(i int) bool {
+	for j := i - 1; j >= 0; j-- {
+		switch {
+		case r.Key(j) == ")":
+			j = r.Tokens[j].Mate
+		case r.Key(j) == "NOT" && j == i-1, r.Key(j) == "(" && r.Key(j-1) == "NOT":
+			return true
+		}
+	}
+	return false
 }
 
 // momentValue is a column of times, by itself or with hours added.
@@ -208,6 +231,15 @@ func dayMessage(op, name string, day time.Time) string {
 			"%[1]s >= '%[2]s' for that day too", name, this, next)
 	}
 	return ""
+}
+
+// withoutMessage is the same behind NOT BETWEEN from a value, and NOT IN.
+func withoutMessage(name, from string, day time.Time) string {
+	if len(from) > 60 {
+		from = "…"
+	}
+	return fmt.Sprintf("%s has a time, and '%s' is that day's midnight, so that later times of the day stay: write %[1]s < %[3]s OR "+
+		"%[1]s >= '%[4]s'", name, day.Format(time.DateOnly), from, day.AddDate(0, 0, 1).Format(time.DateOnly))
 }
 
 // lastDayMessage is the same for LAST_DAY, whose day the text does not tell.

@@ -78,6 +78,31 @@ func TestCatalogNotices(t *testing.T) {
 	}
 }
 
+// TestDaysAsBounds: what is proposed in place of a day without a time answers what was asked, behind NOT as well.
+func TestDaysAsBounds(t *testing.T) {
+	t.Parallel()
+	catalog := marketplace(t)
+	for condition, want := range map[string]string{
+		`start_at BETWEEN '2026-04-01' AND '2026-04-30'`:        "the rest of the day is left out: write start_at < '2026-05-01'",
+		`start_at NOT BETWEEN '2026-04-01' AND '2026-04-30'`:    "stay: write start_at < '2026-04-01' OR start_at >= '2026-05-01'",
+		`c.start_at NOT BETWEEN NOW() AND DATE '2026-04-30'`:    "stay: write c.start_at < NOW() OR c.start_at >= '2026-05-01'",
+		`start_at NOT IN ('2026-04-30')`:                        "write start_at < '2026-04-30' OR start_at >= '2026-05-01'",
+		`start_at IN ('2026-04-30')`:                            "write start_at >= '2026-04-30' AND start_at < '2026-05-01'",
+		`start_at NOT BETWEEN '2026-04-01' AND LAST_DAY(NOW())`: "",
+		`NOT start_at BETWEEN '2026-04-01' AND '2026-04-30'`:    "",
+		`NOT (start_at <= '2026-04-30')`:                        "",
+		`NOT (offer_count > 3 AND (start_at <= '2026-04-30'))`:  "",
+	} {
+		got := ""
+		for _, n := range catalog.Notices("SELECT 1 FROM campaign c WHERE " + condition) {
+			got += n.Rule + " " + n.Message
+		}
+		if want == "" && got != "" || want != "" && (!strings.HasPrefix(got, "sql.date_only ") || !strings.HasSuffix(got, want)) {
+			t.Errorf("%s: %q, want %q", condition, got, want)
+		}
+	}
+}
+
 // TestNamedZones: an offset is proposed for the very zone that has one, in the place where its name stands.
 func TestNamedZones(t *testing.T) {
 	t.Parallel()

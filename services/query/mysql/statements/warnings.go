@@ -86,7 +86,10 @@ var plainWords = []struct {
 		"the time '%s' was cut, since TIME ends at 838:59:59: count with TIMESTAMPDIFF(SECOND, from, to)"},
 	{"1292", regexp.MustCompile(`(?i)incorrect (?:N?CHAR|BINARY)\(\d+\) value: '(.*?)'`), "sql.cut",
 		"the value '%s' was cut to the length that CAST was given: give it more, or none"},
-	{"1292", regexp.MustCompile(`(?i)(?:incorrect|truncated incorrect) (?:datetime|date|time|timestamp) value: '(.*?)'`), "sql.date",
+	{"1292", regexp.MustCompile(`(?i)incorrect (?:time|INTERVAL DAY TO SECOND) value: '(.*?)'`), "sql.time",
+		"the text '%s' is no time of a day: write TIMESTAMPDIFF(SECOND, from, to) for the time between two moments, and a moment as " +
+			"'2026-01-02 00:00:00' for TIME and HOUR"},
+	{"1292", regexp.MustCompile(`(?i)(?:incorrect|truncated incorrect) (?:datetime|date|timestamp) value: '(.*?)'`), "sql.date",
 		"the text '%s' is no date, and is not compared as one: write '2026-01-31' or '2026-01-31 09:00:00', or STR_TO_DATE(text, format)"},
 	{"1292", regexp.MustCompile(`(?i)truncated incorrect .*? value: '(.*?)'`), "sql.number",
 		"the text '%s' was read as a number, and most texts read as 0: compare text with text in quotes, or CAST it where it is a number"},

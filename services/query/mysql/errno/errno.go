@@ -36,6 +36,7 @@ const (
 	ColumnDenied        = 1143
 	NoSuchTable         = 1146
 	AccessNeeded        = 1227
+	NotSupported        = 1235
 	IllegalMix          = 1267 // of collations
 	NoFunction          = 1305
 	NoFunctionHere      = 1630 // where it stands, a built-in one would have no space before its parenthesis

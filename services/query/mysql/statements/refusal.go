@@ -61,7 +61,7 @@ var numberAdvice = map[uint16]string{
 	1241:                  "compare as many columns as the subquery has; a list of values is written x IN ('a', 'b')",
 	1242:                  "a subquery beside = answers one row: write IN, or LIMIT 1",
 	1248:                  "write an alias behind the parenthesis: (SELECT …) AS t",
-	1235:                  "join with a derived table instead",
+	errno.NotSupported:    "join with a derived table instead",
 	3593:                  "compute a window function in a WITH, and filter in the SELECT behind it",
 	4078:                  "compare two values of one kind: a list of values is written x IN ('a', 'b')",
 	4015:                  "compute a window function in a WITH, and filter in the SELECT behind it",
@@ -87,7 +87,7 @@ func (r *Reader) translate(ctx context.Context, st query.Statement, answered *my
 	switch answered.Number {
 	case errno.Syntax, errno.EmptyQuery:
 		return syntax(st.Text, written, answered.Message, r.dialect(ctx))
-	case errno.NeedsHypergraph, errno.UnknownType:
+	case errno.NeedsHypergraph, errno.UnknownType, errno.NotSupported:
 		if hint := advice.Syntax(written, r.dialect(ctx)); hint != "" {
 			return hint
 		}

@@ -103,6 +103,8 @@ var foreignForms = []foreignForm{
 	{"DISTINCT ON", nil,
 		"DISTINCT ON is PostgreSQL's: number the rows with ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) in a WITH, and take number 1"},
 	{"NULLS LAST|FIRST", nil, "NULLS {1} is not known here: write ORDER BY col IS NULL, col; NULL is the least, so DESC has it last"},
+	{"IGNORE|RESPECT NULLS", nil,
+		"{0} NULLS is not known here: leave rows with NULL out in a WITH, and compute the window function over that"},
 	{"FULL OUTER|JOIN", nil, "FULL JOIN is not known here: write a LEFT JOIN, UNION, and a RIGHT JOIN"},
 	{"EPOCH FROM", nil, "EXTRACT(EPOCH FROM col) is PostgreSQL's: write UNIX_TIMESTAMP(col)"},
 	{"[|]", nil, "square brackets are SQL Server's or PostgreSQL's: write a name in `backquotes`, and a list as IN (1, 2)"},
@@ -144,6 +146,12 @@ var formsByServer = map[string][]foreignForm{
 		{"MEDIAN (", hasNoWindow, "MEDIAN needs a window here: write SELECT DISTINCT MEDIAN(col) OVER (), or OVER (PARTITION BY group)"},
 		{"PERCENTILE_CONT|PERCENTILE_DISC (", hasNoWindow,
 			"{0} needs a window here: write SELECT DISTINCT {0}(0.5) WITHIN GROUP (ORDER BY col) OVER (PARTITION BY group)"},
+		{"LAG|LEAD (", hasDefault, "{0} takes no value for where there is no row here: write COALESCE({0}(col, 1) OVER (…), 0)"},
+		{"RANGE INTERVAL", nil, rangeAdvice},
+		{"RANGE BETWEEN INTERVAL", nil, rangeAdvice},
+		{"RANGE BETWEEN", endsAtInterval, rangeAdvice},
+		{"LATERAL (", nil, "LATERAL is not known here: group in a derived table, or number its rows with ROW_NUMBER() OVER (PARTITION BY key " +
+			"ORDER BY …) AS n, and join that ON key AND n <= 3"},
 		{"EXPLAIN|DESCRIBE|DESC ANALYZE", isFirst, "{0} ANALYZE is not known here: write EXPLAIN SELECT …, which tells the plan"},
 	},
 	"mysql": {
@@ -155,7 +163,9 @@ var formsByServer = map[string][]foreignForm{
 }
 
 const (
-	distinctFromAdvice  = "IS DISTINCT FROM is not known here: write NOT (a <=> b), and a <=> b for IS NOT DISTINCT FROM"
+	distinctFromAdvice = "IS DISTINCT FROM is not known here: write NOT (a <=> b), and a <=> b for IS NOT DISTINCT FROM"
+	rangeAdvice        = "RANGE with an INTERVAL is not known here: write ROWS over one row a day, or a subquery with WHERE b.day BETWEEN " +
+		"a.day - INTERVAL 6 DAY AND a.day"
 	varcharAdvice       = "CAST has no type VARCHAR here: write CHAR"
 	substringIndexUsage = "SUBSTRING_INDEX takes a text, a delimiter and a number: SUBSTRING_INDEX(email, '@', -1)"
 )
@@ -197,6 +207,19 @@ func hasNoWindow(t lexer.Tokens, i int) bool {
 		behind = t[behind+2].Mate + 1
 	}
 	return t.Key(behind) != "OVER"
+}
+
+// hasDefault reports whether the call at i has a value for where there is no row before or behind.
+func hasDefault(t lexer.Tokens, i int) bool { return len(t.Arguments(i+1)) == 3 }
+
+// endsAtInterval reports whether the frame at i ends with an interval.
+func endsAtInterval(t lexer.Tokens, i int) bool {
+	for j := i; j < len(t) && t.Key(j) != ")"; j++ {
+		if t.Key(j) == "AND" && t.Key(j+1) == "INTERVAL" {
+			return true
+		}
+	}
+	return false
 }
 
 // isTop reports whether the TOP at i stands as SQL Server has it, before a number.

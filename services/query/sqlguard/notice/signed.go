@@ -1,6 +1,7 @@
 package notice
 
 import (
+	"strconv"
 	"strings"
 
 	"hub.internal/services/query/sqlguard/lexer"
@@ -12,9 +13,9 @@ const ofSpending = "amount_liter is below 0 where kind is SPEND, so that the mos
 
 // spendingIsBelowZero finds amounts of SPEND that are sorted or compared as if they were above 0, in a query of such rows alone, or in a
 // sum of such rows.
-// It is told of WHERE kind = 'SPEND' … ORDER BY SUM(amount_liter) DESC, of its alias there, of amount_liter > 1000 and of MAX(amount_liter)
-// beside that condition, and not of -SUM(amount_liter), SUM(amount_liter * -1), ABS(amount_liter), ASC, > 0, which asks whether there are
-// any, MAX beside MIN, which shows the range, nor of rows of other kinds.
+// It is told of WHERE kind = 'SPEND' … ORDER BY SUM(amount_liter) DESC, of its alias or its place there, of amount_liter > 1000 and of
+// MAX(amount_liter) beside that condition, and not of -SUM(amount_liter), SUM(amount_liter * -1), ABS(amount_liter), ASC, > 0, which asks
+// whether there are any, MAX beside MIN, which shows the range, nor of rows of other kinds.
 func (r *reading) spendingIsBelowZero(n int) string {
 	s := r.scopes[n]
 	spends := r.spendsAlone(n)
@@ -36,8 +37,8 @@ func (r *reading) spendingIsBelowZero(n int) string {
 	if greatest && !least {
 		return ofSpending
 	}
-	amounts := map[string]bool{} // by their aliases
-	for _, item := range r.Selected(s.at) {
+	amounts := map[string]bool{} // by their aliases, and their places in the list
+	for place, item := range r.Selected(s.at) {
 		end, _ := r.amount(n, item.From, spends)
 		if r.Key(end) == "AS" {
 			end++
@@ -45,10 +46,17 @@ func (r *reading) spendingIsBelowZero(n int) string {
 		if end > 0 && end == item.To-1 {
 			amounts[r.Name(end)] = true
 		}
+		if end > 0 && (end == item.To || end == item.To-1) {
+			amounts[strconv.Itoa(place+1)] = true
+		}
 	}
 	from, to := r.Clause(s.at, "ORDER")
 	for j := from; j < to; j++ {
-		if amounts[r.Name(j)] && r.beginsValue(j) && r.Key(j+1) == "DESC" {
+		name := r.Name(j)
+		if r.Tokens[j].Digits {
+			name = r.Tokens[j].Text
+		}
+		if amounts[name] && r.beginsValue(j) && r.Key(j+1) == "DESC" {
 			return ofSpending
 		}
 	}

@@ -16,6 +16,7 @@ var Misleading = []struct {
 	{"sql.null", neverTrue},
 	{"sql.chain", chained},
 	{"sql.or", alwaysTrue},
+	{"sql.or", eitherDiffers},
 	{"sql.never", contradicts},
 }
 

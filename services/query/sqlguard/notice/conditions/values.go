@@ -42,6 +42,27 @@ func contradicts(t lexer.Tokens, i int) string {
 	return ""
 }
 
+// eitherDiffers finds a column that is to differ from one value or from another: each value does.
+// It is told of status <> 'A' OR status <> 'B', and not where AND joins either to a third condition.
+func eitherDiffers(t lexer.Tokens, i int) string {
+	if !lexer.IsOneOf(t.Key(i-1), "WHERE|OR|ON|HAVING|(|WHEN") {
+		return ""
+	}
+	differs := func(c condition) bool { return c.op == "<>" || c.op == "!=" }
+	one, ok := conditionAt(t, i)
+	ok = ok && differs(one)
+	for next, beside := one, 0; ok && t.Key(next.end) == "OR" && beside < mostBeside; beside++ {
+		if next, ok = conditionAt(t, next.end+1); !ok || t.Key(next.end) == "AND" || next.column != one.column || !differs(next) {
+			continue
+		}
+		if order, known := compareLiterals(t[one.value], t[next.value]); known && order != 0 || !known && differ(t[one.value], t[next.value]) {
+			return fmt.Sprintf("each value is <> %.40s or <> %.40s, so that the condition is true of all rows but NULL: write AND, or NOT IN (…)",
+				t[one.value].Text, t[next.value].Text)
+		}
+	}
+	return ""
+}
+
 // condition compares a column with a literal.
 // The column is named as it is written, with its table: a.x and x count as two columns, so that a pair of one column may
 // pass in silence.

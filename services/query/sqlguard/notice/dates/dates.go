@@ -33,8 +33,17 @@ func parseDay(text string) (at time.Time, is bool) {
 
 // Day is the date without a time that stands at i as a text or a number, and where it ends.
 // It reads '2026-01-31', '20260131', '2026/01/31', 20260131, DATE '2026-01-31', DATE('2026-01-31') and CAST('2026-01-31' AS DATE), and no
-// text that has a time as well: whoever writes one has thought of it. Of '2026-02-01' - INTERVAL 1 DAY it is the day before.
+// text that has a time as well: whoever writes one has thought of it. Of '2026-02-01' - INTERVAL 1 DAY and DATE_SUB('2026-02-01', INTERVAL 1
+// DAY) it is the day before.
 func Day(t lexer.Tokens, i int) (at time.Time, end int) {
+	if lexer.IsOneOf(t.Key(i), "DATE_SUB|SUBDATE") && t.Key(i+1) == "(" {
+		if at, end = plainDay(t, i+2); end > 0 && t.Key(end) == "," && t.Key(end+3) == "DAY" && t[i+1].Mate == end+4 {
+			if before := shifted(t, at, end+1, -1); !before.IsZero() {
+				return before, end + 5
+			}
+		}
+		return at, 0
+	}
 	if at, end = plainDay(t, i); end > 0 && t.Key(end) == "-" && t.Key(end+3) == "DAY" {
 		if before := shifted(t, at, end+1, -1); !before.IsZero() {
 			return before, end + 4

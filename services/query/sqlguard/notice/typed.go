@@ -36,6 +36,7 @@ func (c *Catalog) Notices(text string) (notices []Notice) {
 		add("sql.correlated", r.inOuter(i))
 		add("sql.named_zone", r.namedZone(i))
 		add("sql.date", r.fromKorea(i))
+		add("sql.date", r.koreanBound(i))
 		add("sql.balance", r.sumOfBalances(i))
 		add("sql.fan_out", r.repeated(i))
 		add("sql.join", r.keysOfOthers(i))
@@ -204,6 +205,30 @@ func (r *reading) fromKorea(i int) string {
 	}
 	return fmt.Sprintf("%s is UTC, and CONVERT_TZ from '+09:00' takes 9 hours from it: write CONVERT_TZ(%[1]s, '+00:00', '+09:00') for "+
 		"Korean time", r.written(list[0].From, c))
+}
+
+// koreanBound finds a text that a column of times, which are UTC, is compared with, and that has 9 hours added: of a Korean time 9 hours
+// have to be taken. It is not told where hours are added to the column as well.
+func (r *reading) koreanBound(i int) string {
+	c, known := r.column(i)
+	if !known || !c.isMoment() || !r.beginsValue(i) {
+		return ""
+	}
+	at := c.end
+	if r.Key(at) == "NOT" {
+		at++
+	}
+	var ends []int
+	if op, behind := r.operator(at); op != "" {
+		ends = []int{behind}
+	} else if r.Key(at) == "BETWEEN" {
+		ends = []int{at + 1, r.and(at) + 1}
+	}
+	if slices.ContainsFunc(ends, func(j int) bool { return dates.IsMadeKorean(r.Tokens, j) }) {
+		return r.written(i, c) + " is UTC, which is 9 hours behind Korean time, so that a bound with 9 hours added is 18 hours too late for a " +
+			"time in Korea: write '2026-01-31' - INTERVAL 9 HOUR for a midnight there"
+	}
+	return ""
 }
 
 // and is the AND of the BETWEEN at i.

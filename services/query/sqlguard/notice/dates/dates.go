@@ -33,8 +33,8 @@ func parseDay(text string) (at time.Time, is bool) {
 
 // Day is the date without a time that stands at i as a text or a number, and where it ends.
 // It reads '2026-01-31', '20260131', '2026/01/31', 20260131, DATE '2026-01-31', DATE('2026-01-31') and CAST('2026-01-31' AS DATE), and no
-// text that has a time as well: whoever writes one has thought of it. Of '2026-02-01' - INTERVAL 1 DAY and DATE_SUB('2026-02-01', INTERVAL 1
-// DAY) it is the day before.
+// text that has a time as well: whoever writes one has thought of it. Of '2026-02-01' - INTERVAL 1 DAY and
+// DATE_SUB('2026-02-01', INTERVAL 1 DAY) it is the day before.
 func Day(t lexer.Tokens, i int) (at time.Time, end int) {
 	if lexer.IsOneOf(t.Key(i), "DATE_SUB|SUBDATE") && t.Key(i+1) == "(" {
 		if at, end = plainDay(t, i+2); end > 0 && t.Key(end) == "," && t.Key(end+3) == "DAY" && t[i+1].Mate == end+4 {
@@ -266,4 +266,32 @@ func Ahead(t lexer.Tokens, list []lexer.Argument) (ahead time.Duration, known bo
 		_, seconds[n] = at.Zone()
 	}
 	return time.Duration(seconds[1]-seconds[0]) * time.Second, true
+}
+
+// IsMadeKorean reports whether a text at i is taken for a time in UTC, and made Korean: by + INTERVAL 9 HOUR, or CONVERT_TZ to '+09:00'.
+func IsMadeKorean(t lexer.Tokens, i int) bool {
+	added, at := lexer.IsOneOf(t.Key(i), "DATE_ADD|ADDDATE"), i
+	call := (added || t.Key(i) == "CONVERT_TZ") && t.Key(i+1) == "("
+	if call {
+		at = i + 2
+	}
+	if lexer.IsOneOf(t.Key(at), "DATE|TIMESTAMP") {
+		at++
+	}
+	if at >= len(t) || !t[at].Quoted {
+		return false
+	}
+	_, isTime := Parse(unquoted(t[at]))
+	_, isDay := parseDay(unquoted(t[at]))
+	nine := t.Key(at+2) == "INTERVAL" && t.Key(at+4) == "HOUR" && t[at+3].Text == "9" && t.EndsValue(at+5)
+	switch {
+	case !isTime && !isDay:
+		return false
+	case call && !added:
+		ahead, known := Ahead(t, t.Arguments(i+1))
+		return known && ahead == 9*time.Hour
+	case call:
+		return nine && t.Key(at+1) == ","
+	}
+	return nine && t.Key(at+1) == "+"
 }

@@ -38,6 +38,7 @@ const (
 	AccessNeeded        = 1227
 	NotSupported        = 1235
 	IllegalMix          = 1267 // of collations
+	InvalidString       = 1300 // in a character set
 	NoFunction          = 1305
 	NoFunctionHere      = 1630 // where it stands, a built-in one would have no space before its parenthesis
 	BrokenView          = 1356

@@ -73,6 +73,7 @@ var (
 	unknownColumn = regexp.MustCompile(`Unknown column '([^']*)'`)
 	unknownTable  = regexp.MustCompile(`Table '(?:[^'.]*\.)?([^']*)' doesn't exist`)
 	deniedTable   = regexp.MustCompile("for table (?:`[^`]*`\\.)?[`']([^`']+)[`']")
+	invalidString = regexp.MustCompile(`string:? '([^']*)'`)
 	functionName  = regexp.MustCompile("(?:FUNCTION |FUNCTION `|routine '|native function ')(?:[^\\s'`]*\\.)?([^\\s'`.]+)")
 )
 
@@ -106,6 +107,14 @@ func (r *Reader) translate(ctx context.Context, st query.Statement, answered *my
 	case errno.AccessDenied:
 		return "a view that the statement reads cannot be read: the account that defined it no longer exists, or has no rights any more. " +
 			"An administrator of the source database has to mend the view; read its tables instead"
+	case errno.InvalidString, errno.CannotConvert:
+		if m := invalidString.FindStringSubmatch(message); m != nil {
+			name := unescaped(m[1])
+			// Names are kept in utf8mb3, which has the characters of 16 bits, and so may columns be.
+			if strings.HasSuffix(message, "utf8mb3") || strings.ContainsFunc(name, func(r rune) bool { return r > 0xFFFF }) {
+				return fmt.Sprintf("%q has a character that names, and columns of utf8mb3, cannot have, such as an emoji: write it without that", name)
+			}
+		}
 	case errno.NoFunction, errno.NoFunctionHere, errno.FunctionDenied:
 		if m := functionName.FindStringSubmatch(message); m != nil {
 			return missingFunction(m[1], written)

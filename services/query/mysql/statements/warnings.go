@@ -101,6 +101,8 @@ var plainWords = []struct {
 	{"1411", regexp.MustCompile(`(?i)value: ''?(.*?)'?' for function unhex`), "sql.hex",
 		"the text '%s' is not hexadecimal; UNHEX answers NULL"},
 	{"1441", regexp.MustCompile(`(.*)`), "sql.date", "a date left the years 1 to 9999 and is NULL"},
+	{"1300", regexp.MustCompile(`(?i)cannot convert string '(.*?)' from utf8mb4 to utf8mb3`), "sql.character",
+		"'%s' has a character that names, and columns of utf8mb3, cannot have, such as an emoji, and ? stands for it: write it without that"},
 	{"1301", regexp.MustCompile(`(.*)`), "sql.size", "a value would be larger than max_allowed_packet and is NULL: make it shorter"},
 	{"4038", regexp.MustCompile(`(.*)`), "sql.json",
 		"a text is no JSON, and the JSON function answers NULL for it: filter with JSON_VALID(col)"},

@@ -130,9 +130,9 @@ func (r *reading) asked(i int, now time.Time) (a asked, is bool) {
 		a.momentValue, a.end = r.dateValueOf(i)
 		return a, a.end > 0 && a.shiftKnown
 	}
-	list, inner := r.Arguments(i+1), 0
-	a.momentValue, inner = r.dateValueOf(list[0].From)
-	a.end = r.Tokens[i+1].Mate + 1
+	list := r.Arguments(i + 1)
+	v, inner := r.dateValueOf(list[0].From)
+	a.momentValue, a.end = v, r.Tokens[i+1].Mate+1
 	whole := inner > 0 && a.shiftKnown && inner == list[0].To
 	switch {
 	case key == "CAST" && inner > 0 && a.shiftKnown && inner+2 == list[0].To && r.Key(inner) == "AS" && r.Key(inner+1) == "DATE",
@@ -144,8 +144,12 @@ func (r *reading) asked(i int, now time.Time) (a asked, is bool) {
 		return a, true
 	case key == "DATE_FORMAT" && whole && len(list) == 2:
 		format, is := r.literal(list[1].From)
-		if a.days = 1; !strings.Contains(format, "%d") {
-			a.days, a.months = 0, 1
+		switch {
+		case strings.Contains(format, "%H") || strings.Contains(format, "%T"):
+		case strings.Contains(format, "%d"):
+			a.days = 1
+		default:
+			a.months = 1
 		}
 		a.read = func(j int) (time.Time, int) {
 			text, end := dates.Text(r.Tokens, j, now)
@@ -220,8 +224,8 @@ func (r *reading) least(i int, a asked) (at time.Time) {
 	if at.IsZero() || !r.EndsValue(end) {
 		return time.Time{}
 	}
-	if op == ">" {
-		at = at.AddDate(0, a.months, a.days)
+	if op == ">" && a.months+a.days > 0 {
+		at = at.Truncate(24*time.Hour).AddDate(0, a.months, a.days)
 	}
 	return at
 }

@@ -243,6 +243,8 @@ func TestSince(t *testing.T) {
 		`DATE(created_at) BETWEEN '2026-10-01' AND '2026-10-31'`:                                       "2026-10-01 00",
 		`DATE(created_at) = CURDATE()`:                                                                 "2026-11-23 00",
 		`DATE(created_at) > '2026-09-30'`:                                                              "2026-10-01 00",
+		`DATE(created_at) > '2026-09-30 12:00:00' AND created_at > '2026-09-30 12:00:00'`:              "2026-10-01 002026-09-30 12",
+		`DATE_FORMAT(created_at, '%Y-%m-%d %H') > '2026-09-30 10'`:                                     "2026-09-30 10",
 		`DATE(created_at) IN ('2026-10-02', '2026-10-01')`:                                             "2026-10-01 00",
 		`DATE(created_at) IN ('2026-10-02', DATE(created_at))`:                                         "",
 		`DATE(created_at) = DATE(NOW())`:                                                               "2026-11-23 00",

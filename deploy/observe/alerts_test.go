@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// scene is what an alert is shown: it fires in one, and stays quiet in each of the others.
+// scene is what an alert is shown: it fires in one and in each of too, and stays quiet in each of the others.
 type scene struct {
-	step  time.Duration // between samples; 0 is a minute
-	fires []string
-	quiet map[string][]string
+	step       time.Duration // between samples; 0 is a minute
+	fires      []string
+	too, quiet map[string][]string
 }
 
 // Notation for what the alerts read.
@@ -162,6 +162,9 @@ func scenes() map[string]scene {
 		},
 		"HubWriteStoreErrors": {
 			fires: share(dependency("auth", "postgres", "query", "E_DB"), dependency("auth", "postgres", "query", "ok"), 10, 10),
+			too: map[string][]string{
+				"its password is refused": {count(dependency("auth", "postgres", "connect", "E_DB"), 60, 10)},
+			},
 			quiet: map[string][]string{
 				"duplicates": share(
 					dependency("auth", "postgres", "query", "sqlstate_23"),
@@ -437,13 +440,19 @@ func TestAlertsFireAndStayQuiet(t *testing.T) {
 			if firing := e.firing(t, name, newWorld(t, s.step, s.fires...)); len(firing) != 1 {
 				t.Errorf("it fires %d times: %v", len(firing), firing)
 			}
+			for what, series := range s.too {
+				if firing := e.firing(t, name, newWorld(t, s.step, series...)); len(firing) != 1 {
+					t.Errorf("%s: it fires %d times: %v", what, len(firing), firing)
+				}
+			}
 			for what, series := range s.quiet {
 				if firing := e.firing(t, name, newWorld(t, s.step, series...)); len(firing) > 0 {
 					t.Errorf("%s: it fires: %v", what, firing)
 				}
 			}
 			// A scene is of metrics that there are.
-			for _, series := range append(slices.Concat(slices.Collect(maps.Values(s.quiet))...), s.fires...) {
+			for _, series := range slices.Concat(slices.Concat(slices.Collect(maps.Values(s.quiet))...), s.fires,
+				slices.Concat(slices.Collect(maps.Values(s.too))...)) {
 				labels, _, err := language.ParseSeriesDesc(series)
 				if err != nil || len(there[labels.Get("__name__")]) == 0 {
 					t.Errorf("%s: there is no such metric, %v", series, err)

@@ -36,7 +36,7 @@ func Explain(err error, service string) error {
 	if errors.As(err, &pg) {
 		switch pg.Code {
 		case "28000", "28P01", "3D000": // no such log-in, wrong password, no such database
-			return fmt.Errorf("HUB_WRITE_STORE_URL does not let %s in: %w", service, err)
+			err = fmt.Errorf("HUB_WRITE_STORE_URL does not let %s in: %w", service, err)
 		case "42P01", "42703", "3F000": // undefined table, column, schema
 			return fmt.Errorf("the store lacks tables of %[1]s; run `%[1]s migrate`: %[2]w", service, err)
 		case "42501": // insufficient privilege

@@ -112,9 +112,8 @@ type Querier interface {
 }
 
 // Fault turns an error of the driver into a fault: E_DB for a store that cannot be
-// reached, is starting, is full, takes no writes (a standby), goes away in the middle, or chose this transaction as a
-// deadlock's victim; any other error is returned as it is and ends as E_INTERNAL. Faults
-// pass through.
+// reached, refuses this log-in, is starting, is full, takes no writes (a standby), goes away in the middle, or chose
+// this transaction as a deadlock's victim; any other error is returned as it is and ends as E_INTERNAL. Faults pass through.
 func Fault(err error) error {
 	var already *fault.Error
 	if err == nil || errors.As(err, &already) {
@@ -122,7 +121,7 @@ func Fault(err error) error {
 	}
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) {
-		for _, passing := range []string{"08", "53", "57", "25006", "25P03", "40001", "40P01", "55P03"} { // a class or a code
+		for _, passing := range []string{"08", "28", "3D000", "53", "57", "25006", "25P03", "40001", "40P01", "55P03"} { // a class or a code
 			if strings.HasPrefix(pg.Code, passing) {
 				return unavailable(err)
 			}

@@ -250,6 +250,9 @@ func TestFault(t *testing.T) {
 		"deadlock":              {server("40P01"), fault.DB},
 		"lock timeout":          {server("55P03"), fault.DB},
 		"idle in transaction":   {server("25P03"), fault.DB},
+		"no log-in":             {server("28000"), fault.DB},
+		"wrong password":        {server("28P01"), fault.DB},
+		"no database":           {server("3D000"), fault.DB},
 		"unique violation":      {server("23505"), ""},
 		"syntax error":          {server("42601"), ""},
 		"no privilege":          {server("42501"), ""},
@@ -274,6 +277,30 @@ func TestFault(t *testing.T) {
 		postgres.IsUnique(&pgconn.PgError{Code: "23505", ConstraintName: "d"}, "c") ||
 		postgres.IsUnique(errors.New("x"), "") {
 		t.Error("IsUnique")
+	}
+}
+
+// TestARefusedLogInIsE_DB: it ends as soon as somebody has mended the role or the setting, so calls may be repeated; the log and the
+// doctor name the setting.
+func TestARefusedLogInIsE_DB(t *testing.T) {
+	t.Parallel()
+	server := hubtest.Postgres(t)
+	for what, url := range map[string]string{
+		"a wrong password": hubtest.WriteStoreOn(t, server).URL("auth"),
+		"no database":      server.SuperuserURL("nowhere"),
+	} {
+		url = strings.Replace(url, "hub_auth-test", "another", 1)
+		pool := open(t, postgres.Config{URL: url})
+		_, err := pool.Exec(t.Context(), "SELECT 1")
+		for _, err := range []error{postgres.Fault(err), postgres.NewReadiness(pool, "auth", "SELECT 1").Ready(t.Context())} {
+			if f := fault.From(err); f.Code != fault.DB || !f.Retryable() {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		said := fmt.Sprint(errors.Unwrap(postgres.Explain(err, "auth")))
+		if !strings.HasPrefix(said, "HUB_WRITE_STORE_URL does not let auth in") {
+			t.Errorf("%s: the cause is %s", what, said)
+		}
 	}
 }
 

@@ -18,6 +18,9 @@ type scene struct {
 const (
 	edgeOK    = `hub_call_duration_seconds_count{name="gateway get_brand",outcome="ok",service="gateway"}`
 	edgeDB    = `hub_call_duration_seconds_count{name="gateway get_brand",outcome="E_DB",service="gateway"}`
+	edgeAuth  = `hub_call_duration_seconds_count{name="gateway",outcome="E_DB",service="gateway"}`
+	edgeKey   = `hub_call_duration_seconds_count{name="gateway",outcome="E_AUTH_INVALID",service="gateway"}`
+	edgePage  = `hub_call_duration_seconds_count{name="gateway",outcome="ok",service="gateway"}`
 	edgeNo    = `hub_call_duration_seconds_count{name="gateway get_brand",outcome="E_NOT_FOUND",service="gateway"}`
 	edgeShed  = `hub_call_duration_seconds_count{name="gateway get_brand",outcome="shed",service="gateway"}`
 	edgeSQL   = `hub_call_duration_seconds_count{name="gateway execute_read_sql",outcome="E_DB_TIMEOUT",service="gateway"}`
@@ -80,7 +83,14 @@ func scenes() map[string]scene {
 	return map[string]scene{
 		"HubEdgeErrorsFast": {
 			fires: share(edgeDB, edgeOK, 2, 65),
+			too: map[string][]string{
+				"auth cannot be asked":            {count(edgeAuth, 60, 65)},
+				"auth cannot be asked for some":   share(edgeAuth, edgeOK, 2, 65),
+				"among refused keys and visitors": append(share(edgeDB, edgeOK, 2, 65), count(edgeKey, 6000, 65), count(edgePage, 6000, 65)),
+			},
 			quiet: map[string][]string{
+				"unknown keys":                   share(edgeKey, edgeOK, 90, 65),
+				"auth, five in the night":        {edgeAuth + " 0x60 0+1x5", edgeOK + " 0x65"},
 				"one in a thousand":              share(edgeDB, edgeOK, 0.1, 65),
 				"refusals of what is asked for":  share(edgeNo, edgeOK, 50, 65),
 				"what a full service sheds":      share(edgeShed, edgeOK, 90, 65),
@@ -93,12 +103,20 @@ func scenes() map[string]scene {
 		"HubEdgeErrorsSlow": {
 			step:  10 * time.Minute,
 			fires: share(edgeDB, edgeOK, 0.4, 440),
+			too: map[string][]string{
+				"auth cannot be asked":            share(edgeAuth, edgeOK, 99, 440),
+				"among refused keys and visitors": append(share(edgeDB, edgeOK, 0.4, 440), count(edgeKey, 6000, 440), count(edgePage, 6000, 440)),
+			},
 			quiet: map[string][]string{
 				"half of what may be": share(edgeDB, edgeOK, 0.05, 440),
 				"long over":           {edgeDB + " 0+20x100 2000x340", count(edgeOK, 600, 440)},
 			},
 		},
-		"HubEdgeSlowFast": {fires: slow(48, 65), quiet: map[string][]string{"one in a hundred": slow(59.4, 65), "all": slow(60, 65)}},
+		"HubEdgeSlowFast": {
+			fires: slow(48, 65),
+			too:   map[string][]string{"among refused keys": append(slow(48, 65), count(edgeKey, 6000, 65))},
+			quiet: map[string][]string{"one in a hundred": slow(59.4, 65), "all": slow(60, 65)},
+		},
 		"HubEdgeSlowSlow": {
 			step:  10 * time.Minute,
 			fires: slow(57.5, 440),

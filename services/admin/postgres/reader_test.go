@@ -416,7 +416,7 @@ func TestExpireDropsWhatIsDue(t *testing.T) {
 				}
 				s.put(t, fact{At: at, Tool: "a", Outcome: "ok"})
 			}
-			if err := postgres.Retain(c.days)(t.Context(), s.OwnerURL, "admin"); err != nil {
+			if _, err := postgres.Retain(t.Context(), s.OwnerURL, c.days); err != nil {
 				t.Fatal(err)
 			}
 			if !c.first.IsZero() {
@@ -442,7 +442,7 @@ func TestExpireDropsWhatIsDue(t *testing.T) {
 		})
 	}
 	s := migrated(t)
-	if err := postgres.Retain(61)(t.Context(), s.OwnerURL, "admin"); err == nil {
+	if _, err := postgres.Retain(t.Context(), s.OwnerURL, 61); err == nil {
 		t.Error("61 days would be this month and a part of the last")
 	}
 }

@@ -12,16 +12,23 @@ import (
 // LeastRetention is the shortest time, in days, that the log may be kept: this month and the one before always are.
 const LeastRetention = 62
 
-// Retain makes the owner's policy say for how many days rows are kept: a step of one service's migrate. No
-// service's role may change it.
-func Retain(days int) postgres.Step {
-	return func(ctx context.Context, ownerURL, _ string) error {
-		// The table has the same bound: whoever owns it cannot shorten the log to nothing by mistake.
-		if days < LeastRetention {
-			return fmt.Errorf("HUB_AUDIT_RETENTION has to be at least %d days, not %d", LeastRetention, days)
-		}
-		return postgres.ExecAsOwner(ctx, ownerURL, "retention of the audit log", `UPDATE audit.policy SET days = $1`, days)
+// Retain makes the owner's policy say for how many days rows are kept, and returns what it said: a part of one service's
+// migrate. No service's role may change it.
+func Retain(ctx context.Context, ownerURL string, days int) (before int, err error) {
+	// The table has the same bound: whoever owns it cannot shorten the log to nothing by mistake.
+	if days < LeastRetention {
+		return 0, fmt.Errorf("HUB_AUDIT_RETENTION has to be at least %d days, not %d", LeastRetention, days)
 	}
+	pool, err := postgres.Open(postgres.Config{URL: ownerURL})
+	if err != nil {
+		return 0, err
+	}
+	defer pool.Close()
+	err = pool.QueryRow(ctx, `UPDATE audit.policy SET days = $1 FROM audit.policy before RETURNING before.days`, days).Scan(&before)
+	if err != nil {
+		return 0, fmt.Errorf("retention of the audit log: %w", err)
+	}
+	return before, nil
 }
 
 // RollUp brings the roll-ups up to date, an hour of the log at a time, until ctx ends. It may run on several

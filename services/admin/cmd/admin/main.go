@@ -96,16 +96,21 @@ func line(values []float64) overview.Line {
 	return nil
 }
 
-// migrate also tells the store how long the audit log is kept: only its owner may.
+// migrate also tells the store how long the audit log is kept, if it is told: only its owner may. Who is not told keeps what was said, so
+// that a migration by hand drops no months.
 func migrate(ctx context.Context, ownerURL string) error {
 	s, err := config.Load[struct {
-		Retention config.Days `env:"HUB_AUDIT_RETENTION" envDefault:"400d"`
+		Retention *config.Days `env:"HUB_AUDIT_RETENTION"`
 	}](os.Environ())
 	if err != nil {
 		return err
 	}
-	if err := postgres.Migrate(ctx, ownerURL); err != nil {
+	if err := postgres.Migrate(ctx, ownerURL); err != nil || s.Retention == nil {
 		return err
 	}
-	return postgres.Retain(int(s.Retention))(ctx, ownerURL, "admin")
+	before, err := postgres.Retain(ctx, ownerURL, int(*s.Retention))
+	if err == nil && before != int(*s.Retention) {
+		fmt.Fprintf(os.Stderr, "the audit log is kept for %s, by HUB_AUDIT_RETENTION; it was %s\n", *s.Retention, config.Days(before))
+	}
+	return err
 }

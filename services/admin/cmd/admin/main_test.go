@@ -59,7 +59,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestRetention: migrate tells the store for how long the audit log is kept, and what it is told again holds.
+// TestRetention: migrate tells the store for how long the audit log is kept, and says so when that changes. Who is told nothing changes
+// nothing, and what it is told again holds.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	db := hubtest.WriteStore(t)
@@ -72,17 +73,25 @@ func TestRetention(t *testing.T) {
 	for _, c := range []struct {
 		setting    string
 		code, days int
-	}{{"", 0, 400}, {"HUB_AUDIT_RETENTION=62d", 0, 62}, {"HUB_AUDIT_RETENTION=61d", 1, 62}, {"HUB_AUDIT_RETENTION=9600h", 1, 62},
-		{"HUB_AUDIT_RETENTION=800d", 0, 800}} {
+		says       string
+	}{
+		{"", 0, 400, ""},
+		{"HUB_AUDIT_RETENTION=62d", 0, 62, "kept for 62d, by HUB_AUDIT_RETENTION; it was 400d"},
+		{"HUB_AUDIT_RETENTION=61d", 1, 62, "HUB_AUDIT_RETENTION"},
+		{"HUB_AUDIT_RETENTION=0d", 1, 62, "HUB_AUDIT_RETENTION"},
+		{"HUB_AUDIT_RETENTION=9600h", 1, 62, "HUB_AUDIT_RETENTION"},
+		{"HUB_AUDIT_RETENTION=800d", 0, 800, "kept for 800d, by HUB_AUDIT_RETENTION; it was 62d"},
+		{"HUB_AUDIT_RETENTION=800d", 0, 800, ""},
+		{"", 0, 800, ""},
+		{"HUB_AUDIT_RETENTION=", 0, 800, ""},
+	} {
 		p := hubtest.Launch(t, []string{"HUB_MIGRATE_URL=" + db.OwnerURL, c.setting}, "migrate")
-		if code := p.Wait(
-			t,
-		); code != c.code ||
-			code != 0 && (!strings.Contains(p.Log.String(), "HUB_AUDIT_RETENTION") || strings.Contains(p.Log.String(), "hub-test")) {
-			t.Errorf("%s: exit %d, %s", c.setting, code, p.Log)
+		code, says := p.Wait(t), p.Log.String()
+		if code != c.code || !strings.Contains(says, c.says) || c.says == "" && says != "" || strings.Contains(says, "hub-test") {
+			t.Errorf("%q: exit %d, %s", c.setting, code, says)
 		}
 		if n := days(); n != c.days {
-			t.Errorf("%s: kept for %d days, want %d", c.setting, n, c.days)
+			t.Errorf("%q: kept for %d days, want %d", c.setting, n, c.days)
 		}
 	}
 }

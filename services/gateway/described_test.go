@@ -310,7 +310,7 @@ func TestSchemasAreSaidOnce(t *testing.T) {
 	}
 	for at, want := range map[string]string{
 		"/paths/~1v1~1pay~1orders~1{code}~1refund/post/responses/409": `["ORDER_NOT_REFUNDABLE","TOO_MANY_REFUNDS","AMOUNT_MISMATCH",` +
-			`"REFUND_EXCEEDS_BALANCE","PROVIDER_DECLINED","IDEMPOTENCY_KEY_CONFLICT","REQUEST_IN_PROGRESS"]`,
+			`"REFUND_NOT_KNOWN","REFUND_EXCEEDS_BALANCE","PROVIDER_DECLINED","IDEMPOTENCY_KEY_CONFLICT","REQUEST_IN_PROGRESS"]`,
 		"/paths/~1v1~1pay~1orders/post/responses/400":              `["BAD_AMOUNT"]`,
 		"/paths/~1v1~1connect~1confirm/post/responses/409":         `["LINK_MISMATCH"]`,
 		"/paths/~1api~1tools~1queue_for_review/post/responses/409": `["REQUEST_IN_PROGRESS"]`,

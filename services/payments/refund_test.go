@@ -11,6 +11,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/schema"
 	"hub.internal/services/payments"
+	"hub.internal/services/payments/nicepay"
 	"hub.internal/services/payments/order"
 	"hub.internal/services/payments/pgsim"
 	"hub.internal/services/payments/provider"
@@ -444,6 +445,63 @@ func TestRefundMeetsConsoleRefund(t *testing.T) {
 	if r := s.must(refund, "k", refundOf(o.Code, 3000)); r.Order.Status != order.Refunded {
 		t.Errorf("%s", r.Raw)
 	}
+}
+
+// TestARestoreRefundsNothingTwice: the provider has made a refund after the backup that the store is of, so that neither its key nor its
+// row is known. The call is not made again, whether the provider's webhook was looked into or not; one more is made for who says what is
+// left.
+func TestARestoreRefundsNothingTwice(t *testing.T) {
+	t.Parallel()
+	for _, told := range []bool{false, true} {
+		for _, amount := range []int64{5000, 11000} {
+			t.Run(fmt.Sprint(amount, " told ", told), func(t *testing.T) {
+				t.Parallel()
+				s, _ := idleShop(t, options{})
+				o := s.paidIdle()
+				if !told {
+					s.arm(pgsim.Drop, "webhook", 1)
+				}
+				s.refundLost(o.Code, amount)
+				s.drain()
+				first, then := "REFUND_NOT_KNOWN", "REFUND_NOT_KNOWN"
+				if amount == o.PaidAmount { // nothing is left of it as soon as Hub knows
+					then = "ORDER_NOT_REFUNDABLE"
+				}
+				if told {
+					first = then
+				}
+				s.refused(refund, "k", refundOf(o.Code, amount), fault.Conflict, first)
+				s.refused(refund, "k", refundOf(o.Code, amount), fault.Conflict, then)
+				stated := func(left int64) string {
+					return fmt.Sprintf(`{"code":%q,"amount":5000,"expectedRefundable":%d,%s}`, o.Code, left, account)
+				}
+				after, truth := s.show(o.Code), s.truth(o.Code)
+				if truth.Cancelled != amount || after.RefundedAmount != amount || after.PendingRefundAmount != 0 || after.Attention != nil {
+					t.Fatalf("%+v of %+v", after, truth)
+				}
+				if amount < o.PaidAmount {
+					s.refused(refund, "k", stated(11000), fault.Conflict, "AMOUNT_MISMATCH")
+					if s.must(refund, "k", stated(6000)); s.truth(o.Code).Cancelled != 10000 {
+						t.Errorf("one more: %+v", s.truth(o.Code))
+					}
+				}
+			})
+		}
+	}
+}
+
+// refundLost is a refund of Hub's that the store has lost: the provider alone has it.
+func (s *shop) refundLost(code string, amount int64) {
+	s.t.Helper()
+	a, err := s.store.Order(s.t.Context(), code)
+	s.do(err)
+	adapter, err := nicepay.New(nicepay.Config{BaseURL: s.wire, Now: time.Now, Timeout: 5 * time.Second})
+	s.do(err)
+	defer adapter.Close()
+	_, err = adapter.Cancel(s.t.Context(), cred, provider.CancelRequest{Ref: provider.PaymentRef{TID: a.Order.TID, Code: code,
+		CreatedAt: a.Order.CreatedAt}, RefundCode: "rf_01JZ0000000000000000000000", Reason: "too late", Amount: &amount,
+		Account: &provider.RefundAccount{BankCode: "004", AccountNumber: "1", Holder: "Kim"}})
+	s.do(err)
 }
 
 // TestCancelOrder: what waits is given up; what was paid meanwhile is paid; what has ended stays (SPEC.md 4.4).

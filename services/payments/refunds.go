@@ -33,7 +33,8 @@ type RefundAnswer struct {
 
 // Refund pays money of a paid order back: the amount is reserved, the provider is asked, and what it says is kept. An
 // unknown outcome leaves the refund PENDING, for a job to find out. It returns E_CONFLICT with ORDER_NOT_REFUNDABLE,
-// TOO_MANY_REFUNDS, AMOUNT_MISMATCH, REFUND_EXCEEDS_BALANCE or PROVIDER_DECLINED, and E_VALIDATION when the provider needs an account.
+// TOO_MANY_REFUNDS, AMOUNT_MISMATCH, REFUND_NOT_KNOWN, REFUND_EXCEEDS_BALANCE or PROVIDER_DECLINED, and E_VALIDATION when the provider
+// needs an account.
 func (s *Service) Refund(ctx context.Context, code string, in RefundInput) (tool.Result, error) {
 	call, err := s.refundCall(ctx, code, in)
 	if err != nil {
@@ -103,6 +104,9 @@ func (s *Service) finishRefund(ctx context.Context, call write.Call, claim write
 	}
 	refund := ParseSubject(claim.Resource).Code
 	if r := a.Refund(refund); r.Status == order.RefundFailed {
+		if r.Failure.Code == order.CodeRefundNotKnown {
+			return tool.Result{}, s.release(ctx, claim, order.Conflict(order.CodeRefundNotKnown, r.Failure.Message, nil))
+		}
 		return tool.Result{}, s.release(ctx, claim, order.Conflict(order.CodeProviderDeclined,
 			"The payment provider refuses this refund: "+strings.TrimRight(r.Failure.Message, ".")+". Nothing of it went back.",
 			map[string]any{"refund": r.Code, "provider": r.Failure}))
@@ -119,7 +123,8 @@ func (s *Service) finishRefund(ctx context.Context, call write.Call, claim write
 }
 
 // refundAtProvider asks the provider for a pending refund. One that the provider may have heard of is looked for first. An
-// unknown outcome is no error: the refund stays pending.
+// unknown outcome is no error: the refund stays pending. Where the provider has made a refund that Hub has lost it fails as
+// REFUND_NOT_KNOWN: it may be that one.
 func (s *Service) refundAtProvider(ctx context.Context, code, refund string, mayBeDone bool, by Actor) error {
 	a, err := s.c.Store.Order(ctx, code)
 	if err == nil && mayBeDone {
@@ -134,7 +139,19 @@ func (s *Service) refundAtProvider(ctx context.Context, code, refund string, may
 	if r == nil || r.Status != order.RefundPending {
 		return nil
 	}
-	snapshot, err := s.requestRefund(ctx, a.Order, *r)
+	var lost *provider.Cancellation
+	var unread error
+	snapshot, err := s.requestRefund(ctx, a.Order, *r, func(told provider.Snapshot) bool {
+		if a.LostRefund(told, refund) == nil {
+			return false
+		}
+		// Another refund of the order may have been made meanwhile: it was stored before the provider heard of it.
+		var now *order.Aggregate
+		if now, unread = s.c.Store.Order(ctx, code); unread == nil {
+			lost = now.LostRefund(told, refund)
+		}
+		return unread != nil || lost != nil
+	})
 	by.Now = s.now()
 	var declined *provider.DeclinedError
 	switch {
@@ -143,6 +160,11 @@ func (s *Service) refundAtProvider(ctx context.Context, code, refund string, may
 		return err
 	case errors.As(err, &declined):
 		return s.declineRefund(ctx, code, refund, by, order.Failure{Code: declined.Code, Message: declined.Message}, declined.Drift)
+	case errors.Is(err, provider.ErrUnless):
+		if unread != nil {
+			return unread
+		}
+		return s.refuseRefund(ctx, code, refund, *lost, by)
 	case errors.Is(err, provider.ErrAlreadyCanceled):
 		after, snapshot, pulled := s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by)
 		if pulled != nil || snapshot == nil {
@@ -159,9 +181,22 @@ func (s *Service) refundAtProvider(ctx context.Context, code, refund string, may
 	return nil
 }
 
+// refuseRefund ends a refund of an order of which the provider has made another that Hub has lost, and takes that one over.
+func (s *Service) refuseRefund(ctx context.Context, code, refund string, lost provider.Cancellation, by Actor) error {
+	why := order.Failure{Code: order.CodeRefundNotKnown, Message: order.RefundNotKnown(lost.RefundCode, lost.Amount)}
+	if err := s.declineRefund(ctx, code, refund, by, why, false); err != nil {
+		return err
+	}
+	if _, _, err := s.reconcileWithProvider(ctx, provider.PaymentRef{Code: code}, by); err != nil {
+		s.c.Logger.WarnContext(ctx, "a refund that was lost is not taken over yet", "order", code, "refund", lost.RefundCode, "error", err)
+	}
+	return nil
+}
+
 // requestRefund asks the provider for a refund of the payment that the order is paid with.
-func (s *Service) requestRefund(ctx context.Context, o order.Order, r order.Refund) (provider.Snapshot, error) {
-	in := provider.CancelRequest{Ref: provider.PaymentRef{TID: o.TID}, RefundCode: r.Code, Reason: r.Reason, Amount: &r.Amount}
+func (s *Service) requestRefund(ctx context.Context, o order.Order, r order.Refund,
+	unless func(provider.Snapshot) bool) (provider.Snapshot, error) {
+	in := provider.CancelRequest{Ref: provider.PaymentRef{TID: o.TID}, RefundCode: r.Code, Reason: r.Reason, Amount: &r.Amount, Unless: unless}
 	return s.requestPayout(ctx, o, in, r.Account, refundAccountName(r.Code))
 }
 

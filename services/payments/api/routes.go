@@ -200,6 +200,7 @@ func refundRoute(s *payments.Service) tool.APIRoute {
 			Errors: []tool.ErrorDoc{invalid, notFound, keyConflict(order.CodeNotRefundable, "the order is not PAID",
 				order.CodeTooManyRefunds, "the order has 200 refunds",
 				order.CodeAmountMismatch, "what can be refunded is not expectedRefundable",
+				order.CodeRefundNotKnown, "Hub has lost a refund by a restore",
 				order.CodeExceedsBalance, "the amount is more than what can be refunded",
 				order.CodeProviderDeclined, "the provider refuses the refund"), unavailable}}},
 		func(ctx context.Context, in refundIn) (tool.Result, error) {

@@ -37,6 +37,9 @@ func (p *Provider) Cancel(ctx context.Context, c credentials.Unsealed, in provid
 	if err != nil {
 		return provider.Snapshot{}, err
 	}
+	if in.Unless != nil && in.Unless(before) {
+		return before, provider.ErrUnless
+	}
 	if done, err := cancelOutcome(before, in); done {
 		return before, err
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,9 @@ const (
 	RefundSucceeded RefundStatus = "SUCCEEDED"
 	RefundFailed    RefundStatus = "FAILED"
 )
+
+// refundPrefix begins the code of each refund.
+const refundPrefix = "rf_"
 
 // Who asked for a refund.
 const (
@@ -56,6 +60,7 @@ const (
 	CodeAmountMismatch   = "AMOUNT_MISMATCH"
 	CodeNotCancelable    = "ORDER_NOT_CANCELABLE"
 	CodeProviderDeclined = "PROVIDER_DECLINED"
+	CodeRefundNotKnown   = "REFUND_NOT_KNOWN"
 	CodeClientOrderTaken = "CLIENT_ORDER_ID_TAKEN"
 	CodeClientOrderEnv   = "CLIENT_ORDER_ID_OTHER_ENV"
 	CodeKeyReused        = "IDEMPOTENCY_KEY_CONFLICT"
@@ -105,7 +110,7 @@ type RefundRequest struct {
 const MaxRefunds = 200
 
 // RequestRefund reserves the amount of a refund that is then asked of the provider. In this order it returns E_CONFLICT with
-// ORDER_NOT_REFUNDABLE, TOO_MANY_REFUNDS, AMOUNT_MISMATCH or REFUND_EXCEEDS_BALANCE.
+// ORDER_NOT_REFUNDABLE, TOO_MANY_REFUNDS, AMOUNT_MISMATCH, REFUND_NOT_KNOWN or REFUND_EXCEEDS_BALANCE.
 func (a *Aggregate) RequestRefund(in RefundRequest) (Refund, error) {
 	o := &a.Order
 	left := o.Refundable()
@@ -120,6 +125,9 @@ func (a *Aggregate) RequestRefund(in RefundRequest) (Refund, error) {
 	if in.ExpectedRefundable != nil && *in.ExpectedRefundable != left {
 		return Refund{}, Conflict(CodeAmountMismatch, "What can be refunded is not what expectedRefundable says. Look at the order again.",
 			map[string]any{"expected": *in.ExpectedRefundable, "refundable": left})
+	}
+	if code, lost := a.takenOver(); lost != nil && in.ExpectedRefundable == nil {
+		return Refund{}, Conflict(CodeRefundNotKnown, RefundNotKnown(code, lost.Amount), nil)
 	}
 	amount := left
 	if in.Amount != nil {
@@ -191,7 +199,46 @@ func (a *Aggregate) PendingRefunds() []Refund {
 // adds no second refund.
 func providerRefundCode(tid string) string {
 	sum := sha256.Sum256([]byte(tid))
-	return "rf_" + strings.ToUpper(hex.EncodeToString(sum[:13]))
+	return refundPrefix + strings.ToUpper(hex.EncodeToString(sum[:13]))
+}
+
+// ownCode finds the code of a refund of Hub's in a reason, where the provider keeps it.
+var ownCode = regexp.MustCompile(`\[(` + refundPrefix + `[0-9A-Z]{26})\]`)
+
+// LostRefund finds what the provider has paid back under a code of Hub's that the order does not know: the store was restored to a moment
+// before that refund, and its key is lost too. nil without one, and while the provider tells of the refund that is asked for.
+func (a *Aggregate) LostRefund(s provider.Snapshot, asked string) (lost *provider.Cancellation) {
+	for i, c := range s.Cancellations {
+		known := slices.ContainsFunc(a.Refunds, func(r Refund) bool { return r.Code == c.RefundCode || r.TID == c.TID && c.TID != "" })
+		switch {
+		case c.RefundCode == asked:
+			return nil
+		case lost == nil && !known && !c.Returned && strings.HasPrefix(c.RefundCode, refundPrefix):
+			lost = &s.Cancellations[i]
+		}
+	}
+	return lost
+}
+
+// takenOver finds what LostRefund has found once it is a refund of the order. Whether a call asks for it again or for one more, nobody can
+// tell but the caller, who states what can be refunded with it in mind.
+func (a *Aggregate) takenOver() (code string, lost *Refund) {
+	for i, r := range a.Refunds {
+		if r.Source != SourceProvider || r.Status != RefundSucceeded {
+			continue
+		}
+		if found := ownCode.FindStringSubmatch(r.Reason); found != nil && a.Refund(found[1]) == nil {
+			return found[1], &a.Refunds[i]
+		}
+	}
+	return "", nil
+}
+
+// RefundNotKnown is what is said of a refund that was lost.
+func RefundNotKnown(code string, amount int64) string {
+	return fmt.Sprintf("The provider has paid %d back as Hub's refund %s, which Hub has lost by a restore; nothing was done now. "+
+		"The order shows it as the provider's. It may be the one that you ask for: compare. For one more, state expectedRefundable.",
+		amount, code)
 }
 
 // CheckVersion returns E_CONFLICT with ORDER_CHANGED unless the order is as somebody has seen it.

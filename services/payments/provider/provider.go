@@ -75,6 +75,8 @@ type CancelRequest struct {
 	TaxFree bool
 	// Account is where the money goes, where the provider needs to be told.
 	Account *RefundAccount
+	// Unless tells of the payment, as it is before anything is paid back, that nothing may be: ErrUnless. nil for no such case.
+	Unless func(Snapshot) bool
 }
 
 // PaymentStatus is what a provider says of a payment.
@@ -161,7 +163,7 @@ type Port interface {
 	// that is not found may be sent again, or given up.
 	Get(context.Context, credentials.Unsealed, PaymentRef) (Snapshot, error)
 	// Cancel pays back, or gives up what is not paid. It answers the payment as it is then. The same RefundCode again is the same
-	// refund. DeclinedError, ErrAlreadyPaid and ErrAlreadyCanceled are definite; ErrUnknown is to be found out by Get.
+	// refund. DeclinedError, ErrAlreadyPaid, ErrAlreadyCanceled and ErrUnless are definite; ErrUnknown is to be found out by Get.
 	Cancel(context.Context, credentials.Unsealed, CancelRequest) (Snapshot, error)
 	// Expire closes the provider's page of an order that nobody has begun to pay. ErrAlreadyPaid when somebody has paid there.
 	Expire(context.Context, credentials.Unsealed, PaymentRef) error
@@ -186,6 +188,8 @@ var (
 	ErrAlreadyPaid = errors.New("the payment is paid")
 	// ErrAlreadyCanceled: what was to be paid back is paid back already, or more than is left.
 	ErrAlreadyCanceled = errors.New("the payment was paid back already")
+	// ErrUnless: the payment is as CancelRequest.Unless describes, and nothing was asked for.
+	ErrUnless = errors.New("the payment is not as the caller knows it")
 	// ErrUnverified: nobody who knows a secret has sent it.
 	ErrUnverified = errors.New("the webhook is not signed with any credential")
 )

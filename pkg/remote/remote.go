@@ -200,6 +200,9 @@ func (c *Client) instance(following context.Context, addr string, patience time.
 	})
 	e := func(ctx context.Context, request any) (any, error) {
 		try := request.(attemptRequest)
+		if try.at != nil {
+			*try.at = addr
+		}
 		if other := probe.foreign.Load(); other != nil {
 			return nil, &unreachable{cause: fmt.Errorf("at %s is the service %s", addr, *other), skipped: true}
 		}
@@ -287,6 +290,8 @@ type attemptRequest struct {
 	request any
 	// leaving tells that an instance takes it even when it is about to stop.
 	leaving bool
+	// at is where the instance leaves its address; nil for nobody who asks.
+	at *string
 }
 
 // attempt tries one instance after the other, beginning with the one whose turn it is.
@@ -302,7 +307,7 @@ func (c *Client) attempt(ctx context.Context, r any, repeatable bool) (*Response
 	}
 	turn, all := c.turn.Add(1), len(endpoints)
 	for tried, attempt := 0, 0; ; tried++ {
-		response, err := endpoints[(turn+uint64(tried))%uint64(all)](ctx, attemptRequest{r, tried >= all})
+		response, err := endpoints[(turn+uint64(tried))%uint64(all)](ctx, attemptRequest{request: r, leaving: tried >= all})
 		if err == nil {
 			return response.(*Response), nil
 		}

@@ -148,21 +148,40 @@ func (h *Host) checkAudit(ctx context.Context) error {
 	return nil
 }
 
-// checkNeighbour asks whether a neighbour can be found, answers, and believes what this process signs.
+// mostInstances bounds how many instances of a neighbour are asked.
+const mostInstances = 100
+
+// checkNeighbour asks whether a neighbour can be found, and whether each of its instances answers and believes what this process
+// signs: replicas may have been started with other settings.
 func (h *Host) checkNeighbour(name string, c *remote.Client) check {
 	return check{"neighbour " + name, func(ctx context.Context) error {
-		response, err := c.Do(caller.Alone(ctx, h.name), remote.Request{Method: http.MethodGet, Path: rpc.TrustPath, Retry: true,
-			Success: []int{http.StatusNoContent}})
-		switch {
-		case err == nil:
-			return response.Data.Close()
-		case remote.TokenRefused(err):
-			return fmt.Errorf("it does not believe this process; its HUB_TRUSTED_KEYS need the public half of HUB_SIGNING_KEY as %s", h.name)
-		case remote.Unanswered(err):
-			return fmt.Errorf("%s (HUB_DISCOVERY=%s)", cause(err), h.process.settings.Discovery)
+		told, err := c.Each(caller.Alone(ctx, h.name), remote.Request{Method: http.MethodGet, Path: rpc.TrustPath,
+			Success: []int{http.StatusNoContent}}, mostInstances)
+		if err != nil {
+			return h.explainNeighbour(err)
 		}
-		return err
+		var wrong []string
+		for _, t := range told {
+			if t.Err != nil {
+				wrong = append(wrong, fmt.Sprintf("at %s: %s", t.Addr, cause(h.explainNeighbour(t.Err))))
+			}
+		}
+		if wrong != nil {
+			return errors.New(strings.Join(wrong, "; "))
+		}
+		return nil
 	}}
+}
+
+// explainNeighbour tells what to mend of a neighbour that does not answer as it should.
+func (h *Host) explainNeighbour(err error) error {
+	switch {
+	case remote.TokenRefused(err):
+		return fmt.Errorf("it does not believe this process; its HUB_TRUSTED_KEYS need the public half of HUB_SIGNING_KEY as %s", h.name)
+	case remote.Unanswered(err):
+		return fmt.Errorf("%s (HUB_DISCOVERY=%s)", cause(err), h.process.settings.Discovery)
+	}
+	return err
 }
 
 // checkCollector asks whether somebody listens where traces go.

@@ -53,6 +53,12 @@ func TestDoctor(t *testing.T) {
 		append(callertest.Environ("tester", "tester", "authoring"), "HUB_WRITE_STORE_URL=postgres://hub_tester@127.0.0.1:1/hub")...)
 	neighbour.Ready(t)
 	static := "HUB_STATIC=tester=" + neighbour.Addr(t)
+	other := run(
+		t,
+		"",
+		append(callertest.Environ("tester", "tester"), "HUB_WRITE_STORE_URL=postgres://hub_tester@127.0.0.1:1/hub")...)
+	other.Ready(t)
+	disagree := "it does not believe this process; its HUB_TRUSTED_KEYS need the public half of HUB_SIGNING_KEY as authoring\n"
 	own := "HUB_WRITE_STORE_URL=" + store.URL("authoring")
 	for name, tt := range map[string]struct {
 		environ []string
@@ -77,8 +83,11 @@ func TestDoctor(t *testing.T) {
 			[]string{"wrong  audit log: audit.calls is not there for this role; run `authoring migrate`"}, 1},
 		"a neighbour that is not listed": {[]string{own, "HUB_STATIC="}, 1, []string{"wrong  neighbour tester: ", "(HUB_DISCOVERY=static)"}, 1},
 		"a key that the neighbour does not know": {[]string{own, static, "HUB_SIGNING_KEY=" + callertest.Signing("somebody").Reveal()}, 1,
-			[]string{"wrong  neighbour tester: it does not believe this process; " +
-				"its HUB_TRUSTED_KEYS need the public half of HUB_SIGNING_KEY as authoring"}, 1},
+			[]string{"wrong  neighbour tester: at " + neighbour.Addr(t) + ": " + disagree}, 1},
+		"a key that one replica does not know": {[]string{own, static + ",tester=" + other.Addr(t)}, 1,
+			[]string{"wrong  neighbour tester: at " + other.Addr(t) + ": " + disagree, "ok     thing"}, 1},
+		"a replica that is not there": {[]string{own, static + ",tester=" + away}, 1,
+			[]string{"wrong  neighbour tester: at " + away + ": ", "(HUB_DISCOVERY=static)"}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -32,6 +32,9 @@ func Load[C any](environ []string) (C, error) {
 	if err := env.ParseWithOptions(&c, env.Options{Environment: values}); err != nil {
 		return c, fmt.Errorf("configuration: %s", oneLine(err, reflect.TypeFor[C]()))
 	}
+	if name := splitPassword(reflect.ValueOf(c)); name != "" {
+		return c, fmt.Errorf("configuration: %s: percent-encode the password", name)
+	}
 	return c, nil
 }
 

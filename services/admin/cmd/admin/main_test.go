@@ -50,7 +50,8 @@ func TestServe(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ setting, says string }{
 		"no audit log": {"HUB_AUDIT_URL=", "HUB_AUDIT_URL"}, "a broken address of it": {"HUB_AUDIT_URL=x y:z", "HUB_AUDIT_URL"},
-		"no such file": {"HUB_CATALOG=/nowhere/catalog.json", "HUB_CATALOG"}, "no catalog": {"HUB_CATALOG=" + broken(t), "HUB_CATALOG"},
+		"a password as it is": {"HUB_AUDIT_URL=postgres://hub_audit:p@ss#word@127.0.0.1/hub", "HUB_AUDIT_URL: percent-encode the password"},
+		"no such file":        {"HUB_CATALOG=/nowhere/catalog.json", "HUB_CATALOG"}, "no catalog": {"HUB_CATALOG=" + broken(t), "HUB_CATALOG"},
 	} {
 		p := hubtest.Launch(t, append(slices.Clone(environ), c.setting), "serve")
 		if code := p.Wait(t); code != 1 || !strings.Contains(p.Log.String(), c.says) {

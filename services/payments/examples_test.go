@@ -169,7 +169,7 @@ func (p *story) example(t *testing.T, route string) {
 		t.Errorf("%s: %v in %s", route, err, data)
 	}
 	var want bytes.Buffer
-	if err := json.Compact(&want, e.Data); err != nil {
+	if err := json.Compact(&want, e.Data); err != nil && len(e.Data) > 0 { // a new example has no answer yet
 		t.Fatal(err)
 	}
 	if !*update && (want.String() != data || result.Count != e.Count) {

@@ -39,7 +39,7 @@ func TestTheContractHasTheCodes(t *testing.T) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("CONTRACT.md 2.3: %q, want %q", got, want)
 	}
 }
 
@@ -66,11 +66,15 @@ func TestTheContractHasTheTools(t *testing.T) {
 		scopes[s.Scope] += ", " + s.Name
 	}
 	if got := table(t, `^\| (\d+) \| (\w+) \| (\w+) \| ([\w:]+) \| ([\w, ]+) \|$`); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+		i := 0
+		for i < min(len(got), len(want)) && got[i] == want[i] {
+			i++
+		}
+		t.Errorf("CONTRACT.md 6.1, row %d: %q, want %q", i+1, append(got, "")[i], append(want, "")[i])
 	}
 	for scope, tools := range scopes {
 		if rows := table(t, "^\\| `("+scope+")` \\| (.*) \\|$"); !slices.Equal(rows, []string{scope + " " + tools[2:]}) {
-			t.Errorf("%q, want %s", rows, tools[2:])
+			t.Errorf("CONTRACT.md 3.2, scope %s: %q, want %s", scope, rows, tools[2:])
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package payments_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"hub.internal/pkg/tool"
 	"hub.internal/services/payments"
 	"hub.internal/services/payments/api"
 	"hub.internal/services/payments/order"
@@ -89,4 +91,31 @@ func routeTable() string {
 			strings.Trim(strings.ReplaceAll(fmt.Sprint(r.Spec.Success), " ", ", "), "[]"), strings.TrimSuffix(what, "."))
 	}
 	return b.String()
+}
+
+// TestTheSpecHasTheRoutes: each with its scope, its statuses and whether it takes a key, and no others (SPEC.md 4.1).
+func TestTheSpecHasTheRoutes(t *testing.T) {
+	t.Parallel()
+	told := map[string]string{}
+	for _, row := range regexp.MustCompile("(?m)^\\| (`[A-Z].* /v1/.*`) \\| (.*) \\| (.*) \\| (.*) \\|$").
+		FindAllStringSubmatch(document(t, "SPEC.md"), -1) {
+		path := regexp.MustCompile("/v1/[^`]+").FindString(row[1])
+		scope, _, _ := strings.Cut(row[2], ";")
+		statuses := regexp.MustCompile(`\d{3}`).FindAllString(row[3], -1)
+		key := strings.HasPrefix(row[4], "optional")
+		for _, method := range regexp.MustCompile(`[A-Z]{3,}`).FindAllString(strings.TrimSuffix(row[1], path+"`"), -1) {
+			told[method+" "+path] = fmt.Sprint(scope, " ", statuses, " ", key)
+		}
+	}
+	for _, r := range api.Routes(payments.New(payments.Config{})) {
+		route := r.Spec.Method + " " + r.Spec.Path
+		want := fmt.Sprint(cmp.Or(r.Spec.Scope, "none"), " ", r.Spec.Success, " ", r.Spec.Idempotency == tool.KeyOptional)
+		if told[route] != want {
+			t.Errorf("SPEC.md 4.1, %s: %q, want %q (scope, statuses, whether a key counts)", route, told[route], want)
+		}
+		delete(told, route)
+	}
+	if len(told) > 0 {
+		t.Errorf("SPEC.md 4.1 has routes that are none: %v", told)
+	}
 }

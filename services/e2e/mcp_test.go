@@ -107,7 +107,7 @@ func TestMCP(t *testing.T) {
 	var catalog struct {
 		Tools []struct{ Name, Scope string }
 	}
-	if err != nil || json.Unmarshal(r.Data, &catalog) != nil || len(catalog.Tools) != 21 {
+	if err != nil || json.Unmarshal(r.Data, &catalog) != nil || len(catalog.Tools) != tools(t) {
 		t.Fatalf("%v %s", err, r.raw)
 	}
 	many := []string{

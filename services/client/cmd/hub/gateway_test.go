@@ -141,9 +141,22 @@ func (g *gateway) list(w http.ResponseWriter, r *http.Request) {
 	reply(w, "catalog", len(tools), map[string]any{"version": "0.2.0", "tools": tools})
 }
 
+// allowed tells whether goodKey may call a tool.
+func allowed(s *tool.Spec) bool { return s.Scope != "admin:write" }
+
+// allowed is how many tools goodKey may call.
+func (g *gateway) allowed() (n int) {
+	for i := range g.specs {
+		if allowed(&g.specs[i]) {
+			n++
+		}
+	}
+	return n
+}
+
 func head(s *tool.Spec) map[string]any {
 	return map[string]any{"name": s.Name, "category": s.Category, "description": s.Description, "scope": s.Scope, "write": s.Write,
-		"allowed": s.Scope != "admin:write", "input_schema": s.Input, "of_a_newer_gateway": map[string]any{"method": "POST"}}
+		"allowed": allowed(s), "input_schema": s.Input, "of_a_newer_gateway": map[string]any{"method": "POST"}}
 }
 
 func (g *gateway) detail(s *tool.Spec) map[string]any {

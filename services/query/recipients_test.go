@@ -21,6 +21,7 @@ import (
 	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/service"
 	"hub.internal/services/query"
+	"hub.internal/services/query/recipients"
 )
 
 // people fills a source with partners, contacts of each sort and members.
@@ -48,15 +49,15 @@ func TestRecipients(t *testing.T) {
 	x := people(t)
 	mux := http.NewServeMux()
 	service.Operations(rpc.Server{Mux: mux, Keys: callertest.Keys(t, "query", "authoring"), Logger: slog.New(slog.DiscardHandler)},
-		query.Operations(query.New(query.Config{}), query.NewRecipients(x.source))...)
+		query.Operations(query.New(query.Config{}), recipients.New(x.source))...)
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	client := remote.New(remote.Options{Service: "query", Instancer: sd.FixedInstancer{strings.TrimPrefix(server.URL, "http://")},
 		Keys: callertest.Keys(t, "authoring"), Logger: slog.New(slog.DiscardHandler), Patience: hubtest.Patience})
 	t.Cleanup(client.Close)
-	check := func(targets ...query.Recipient) (query.RecipientsResponse, error) {
-		return remote.Operation[query.RecipientsRequest, query.RecipientsResponse]{Path: query.RecipientsPath,
-			Repeatable: true}.Call(t.Context(), client, query.RecipientsRequest{Targets: targets})
+	check := func(targets ...recipients.Recipient) (recipients.Response, error) {
+		return remote.Operation[recipients.Request, recipients.Response]{Path: recipients.Path,
+			Repeatable: true}.Call(t.Context(), client, recipients.Request{Targets: targets})
 	}
 	cases := []struct {
 		partner int64
@@ -77,10 +78,10 @@ func TestRecipients(t *testing.T) {
 		{4, "member@b2c.example", "[b2c_member unknown_partner]"}, {1, "' OR 1=1 -- @x.example", "[not_a_verified_contact]"},
 		{1, "%@one.example", "[not_a_verified_contact]"}, {1, "", "[not_a_verified_contact]"},
 	}
-	var all []query.Recipient
+	var all []recipients.Recipient
 	var want []string
 	for i, c := range cases {
-		all = append(all, query.Recipient{PartnerID: c.partner, Email: c.email})
+		all = append(all, recipients.Recipient{PartnerID: c.partner, Email: c.email})
 		if c.want != "" {
 			want = append(want, fmt.Sprint("{", i, " ", c.want, " <nil>}"))
 		}
@@ -96,9 +97,9 @@ func TestRecipients(t *testing.T) {
 	if got, err := check(all...); err != nil || fmt.Sprint(got.Targets) != "["+strings.Join(want, " ")+"]" {
 		t.Errorf("together: %v, %v; want %v", got.Targets, err, want)
 	}
-	named, err := check(query.Recipient{PartnerID: 1, Email: "ADA@one.example", Name: " A "}, query.Recipient{PartnerID: 2,
-		Email: "eve@two.example", Name: "Ada"}, query.Recipient{PartnerID: 2, Email: "eve@two.example"},
-		query.Recipient{PartnerID: 1, Email: "nobody@one.example", Name: "Ada"})
+	named, err := check(recipients.Recipient{PartnerID: 1, Email: "ADA@one.example", Name: " A "}, recipients.Recipient{PartnerID: 2,
+		Email: "eve@two.example", Name: "Ada"}, recipients.Recipient{PartnerID: 2, Email: "eve@two.example"},
+		recipients.Recipient{PartnerID: 1, Email: "nobody@one.example", Name: "Ada"})
 	if err != nil || fmt.Sprint(named.Named) != "[{1 [e]}]" {
 		t.Errorf("named: %v, %v", named.Named, err)
 	}
@@ -111,7 +112,7 @@ func TestRecipients(t *testing.T) {
 		"3 EVE@two.example": "{brand 2}", "3 ada@one.example": "", "301 member@b2c.example": "",
 	}
 	for written, want := range meant {
-		var r query.Recipient
+		var r recipients.Recipient
 		if _, err := fmt.Sscan(written, &r.PartnerID, &r.Email); err != nil {
 			t.Fatal(err)
 		}
@@ -124,48 +125,48 @@ func TestRecipients(t *testing.T) {
 			t.Errorf("%s: meant %q, %v; want %q", written, text, err, want)
 		}
 	}
-	readRows := func(kind query.Kind, ids ...int64) string {
-		got, err := remote.Operation[query.RowsRequest, query.RowsResponse]{Path: query.RowsPath, Repeatable: true}.Call(t.Context(), client,
-			query.RowsRequest{Kind: kind, IDs: ids})
+	readRows := func(kind recipients.Kind, ids ...int64) string {
+		got, err := remote.Operation[recipients.RowsRequest, recipients.RowsResponse]{Path: recipients.RowsPath, Repeatable: true}.Call(t.Context(), client,
+			recipients.RowsRequest{Kind: kind, IDs: ids})
 		if err != nil {
 			return string(fault.From(err).Code)
 		}
-		slices.SortFunc(got.Rows, func(a, b query.Row) int { return cmp.Compare(a.ID, b.ID) })
+		slices.SortFunc(got.Rows, func(a, b recipients.Row) int { return cmp.Compare(a.ID, b.ID) })
 		return string(plain(got.Rows))
 	}
 	// Rows are as search tools answer them; those that are not there are left out.
 	for _, c := range []struct {
-		kind query.Kind
+		kind recipients.Kind
 		ids  []int64
 		want string
 	}{
-		{query.PartnerID, []int64{2, 1, 99, 2}, `[{"id":1,"row":{"business_no":null,"country_code":"KR",` +
+		{recipients.PartnerID, []int64{2, 1, 99, 2}, `[{"id":1,"row":{"business_no":null,"country_code":"KR",` +
 			`"created_at":"2026-01-01T00:00:00","name":"one",` +
 			`"partner_id":1}},{"id":2,"row":{"business_no":null,"country_code":"KR",` +
 			`"created_at":"2026-01-01T00:00:00","name":"two","partner_id":2}}]`},
-		{query.BrandID, []int64{301, 302}, `[{"id":301,"row":{"brand_id":301,"brand_name":"b","category_id":12,` +
+		{recipients.BrandID, []int64{301, 302}, `[{"id":301,"row":{"brand_id":301,"brand_name":"b","category_id":12,` +
 			`"category_name":null,"contact":null,` +
 			`"country_code":"KR","last_campaign":{"campaign_id":302,"name":"c","start_at":"2026-01-01T00:00:00","status":"accepting",` +
 			`"status_code":"1206"},"last_campaign_at":"2026-01-01T00:00:00","partner_id":2,"partner_name":"two","president":""}}]`},
-		{query.CampaignID, []int64{302}, `[{"id":302,"row":{"apply_count":0,"brand_id":301,` +
+		{recipients.CampaignID, []int64{302}, `[{"id":302,"row":{"apply_count":0,"brand_id":301,` +
 			`"campaign_id":302,"end_at":null,"name":"c","offer_count":0,` +
 			`"partner_id":1,"partner_name":"one","start_at":"2026-01-01T00:00:00","status":"accepting","status_code":"1206","view_count":0}}]`},
-		{query.BrandID, []int64{}, `[]`}, {"member", []int64{1}, "E_VALIDATION"}, {query.BrandID, make([]int64, 10_001), "E_VALIDATION"},
+		{recipients.BrandID, []int64{}, `[]`}, {"member", []int64{1}, "E_VALIDATION"}, {recipients.BrandID, make([]int64, 10_001), "E_VALIDATION"},
 	} {
 		if got := readRows(c.kind, c.ids...); got != c.want {
 			t.Errorf("%s %.20v:\n got %s\nwant %s", c.kind, c.ids, got, c.want)
 		}
 	}
-	checkIDs := func(kind query.Kind, ids ...int64) string {
-		got, err := remote.Operation[query.IDsRequest, query.IDsResponse]{Path: query.IDsPath, Repeatable: true}.Call(t.Context(), client,
-			query.IDsRequest{Kind: kind, IDs: ids})
+	checkIDs := func(kind recipients.Kind, ids ...int64) string {
+		got, err := remote.Operation[recipients.IDsRequest, recipients.IDsResponse]{Path: recipients.IDsPath, Repeatable: true}.Call(t.Context(), client,
+			recipients.IDsRequest{Kind: kind, IDs: ids})
 		if err != nil {
 			return string(fault.From(err).Code)
 		}
 		return fmt.Sprint(got.Unknown, got.First, got.Others)
 	}
 	for _, c := range []struct {
-		kind query.Kind
+		kind recipients.Kind
 		ids  []int64
 		want string
 	}{
@@ -192,13 +193,13 @@ func TestRecipients(t *testing.T) {
 	if got, err := check(); err != nil || got.Targets == nil || len(got.Targets) != 0 {
 		t.Errorf("nobody: %+v, %v", got, err)
 	}
-	if _, err := check(make([]query.Recipient, 10_001)...); !fault.Is(err, fault.Validation) {
+	if _, err := check(make([]recipients.Recipient, 10_001)...); !fault.Is(err, fault.Validation) {
 		t.Errorf("too many: %v", err)
 	}
 	// The longest addresses of a whole draft fit.
-	long := make([]query.Recipient, 10_000)
+	long := make([]recipients.Recipient, 10_000)
 	for i := range long {
-		long[i] = query.Recipient{PartnerID: 1 << 62, Email: fmt.Sprintf("%0242d@x.example", i)}
+		long[i] = recipients.Recipient{PartnerID: 1 << 62, Email: fmt.Sprintf("%0242d@x.example", i)}
 	}
 	if got, err := check(long...); err != nil || len(got.Targets) != len(long) {
 		t.Errorf("%d of the longest: %v", len(got.Targets), err)
@@ -208,7 +209,7 @@ func TestRecipients(t *testing.T) {
 		t.Errorf("away: %v", err)
 	}
 	res := httptest.NewRecorder()
-	mux.ServeHTTP(res, httptest.NewRequest(http.MethodPost, query.RecipientsPath, strings.NewReader(`{}`)))
+	mux.ServeHTTP(res, httptest.NewRequest(http.MethodPost, recipients.Path, strings.NewReader(`{}`)))
 	if res.Code != http.StatusUnauthorized {
 		t.Errorf("without a token: %d", res.Code)
 	}
@@ -249,15 +250,15 @@ func TestRecipientsLikeAnOracle(t *testing.T) {
 	x.insert("partner", partners)
 	x.insert("partner_admin", rows)
 	x.insert("member", memberRows)
-	judge := query.NewRecipients(x.source)
+	judge := recipients.New(x.source)
 	rapid.Check(t, func(rt *rapid.T) {
 		n := rapid.SampledFrom([]int{1, 5, 999, 1000, 1001, 2500}).Draw(rt, "targets")
 		seed := rapid.Int64Range(1, 1_000_000).Draw(rt, "seed")
-		targets := make([]query.Recipient, n)
+		targets := make([]recipients.Recipient, n)
 		want := map[int]string{}
 		for i := range targets {
 			c := contacts[(seed+int64(i)*7)%int64(len(contacts))]
-			targets[i] = query.Recipient{PartnerID: c.partner, Email: c.email}
+			targets[i] = recipients.Recipient{PartnerID: c.partner, Email: c.email}
 			switch (seed + int64(i)) % 4 {
 			case 1:
 				targets[i].PartnerID++
@@ -266,21 +267,21 @@ func TestRecipientsLikeAnOracle(t *testing.T) {
 			case 3:
 				targets[i].PartnerID = (c.partner + 2) % 2998
 			}
-			p, reasons := targets[i].PartnerID, []query.Reason(nil)
+			p, reasons := targets[i].PartnerID, []recipients.Reason(nil)
 			if members[strings.ToLower(c.email)] {
-				reasons = append(reasons, query.B2CMember)
+				reasons = append(reasons, recipients.B2CMember)
 			}
 			switch {
 			case p%2 == 1 || p == 0:
-				reasons = append(reasons, query.UnknownPartner)
+				reasons = append(reasons, recipients.UnknownPartner)
 			case p != c.partner || !c.verified || c.status != "READY":
-				reasons = append(reasons, query.NotAVerifiedContact)
+				reasons = append(reasons, recipients.NotAVerifiedContact)
 			}
 			if reasons != nil {
 				want[i] = fmt.Sprint(reasons)
 			}
 		}
-		got, err := judge.Check(t.Context(), query.RecipientsRequest{Targets: targets})
+		got, err := judge.Check(t.Context(), recipients.Request{Targets: targets})
 		if err != nil || len(got.Targets) != len(want) {
 			rt.Fatalf("%d refused, want %d; %v", len(got.Targets), len(want), err)
 		}

@@ -7,6 +7,7 @@ import (
 	"hub.internal/pkg/rpc"
 	"hub.internal/pkg/schema"
 	"hub.internal/pkg/tool"
+	"hub.internal/services/query/recipients"
 )
 
 // Scopes of the tools (CONTRACT.md 3.2).
@@ -25,7 +26,7 @@ const (
 // Manifest is what query owns, with the default limits.
 func Manifest() tool.Manifest {
 	s := New(Config{})
-	return rpc.Manifest("query", Tools(s), Operations(s, NewRecipients(nil)))
+	return rpc.Manifest("query", Tools(s), Operations(s, recipients.New(nil)))
 }
 
 // Tools are the service's tools in the order of the catalog (CONTRACT.md 6.1).

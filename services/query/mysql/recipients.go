@@ -7,24 +7,25 @@ import (
 	"strings"
 
 	"hub.internal/services/query"
+	"hub.internal/services/query/recipients"
 )
 
 // listed bounds an IN list, so that a statement stays small and the server takes ranges
 // of the index. MariaDB makes a derived table of a list of 1,000 and more.
 const listed = 500
 
-var _ query.RecipientSource = (*Source)(nil)
+var _ recipients.Source = (*Source)(nil)
 
 // selectOwners finds what exists by its primary key, and whose it is.
-var selectOwners = map[query.Kind]string{
-	query.PartnerID:  `SELECT p.partner_id, p.partner_id FROM partner p WHERE p.partner_id IN `,
-	query.BrandID:    `SELECT b.brand_id, b.partner_id FROM brand b WHERE b.brand_id IN `,
-	query.CampaignID: `SELECT c.campaign_id, c.partner_id FROM campaign c WHERE c.campaign_id IN `,
+var selectOwners = map[recipients.Kind]string{
+	recipients.PartnerID:  `SELECT p.partner_id, p.partner_id FROM partner p WHERE p.partner_id IN `,
+	recipients.BrandID:    `SELECT b.brand_id, b.partner_id FROM brand b WHERE b.brand_id IN `,
+	recipients.CampaignID: `SELECT c.campaign_id, c.partner_id FROM campaign c WHERE c.campaign_id IN `,
 }
 
-// Owners implements query.IDSource.
+// Owners implements recipients.IDSource.
 // What does not exist is absent from the map. A partner owns itself.
-func (s *Source) Owners(ctx context.Context, kind query.Kind, ids []int64) (map[int64]int64, error) {
+func (s *Source) Owners(ctx context.Context, kind recipients.Kind, ids []int64) (map[int64]int64, error) {
 	owners := make(map[int64]int64, len(ids))
 	err := inLists(ids, func(list string, args []any) error {
 		return s.Query(ctx, selectOwners[kind]+list, args, func(r *sql.Rows) error {
@@ -39,30 +40,30 @@ func (s *Source) Owners(ctx context.Context, kind query.Kind, ids []int64) (map[
 	return owners, err
 }
 
-// Rows implements query.IDSource.
+// Rows implements recipients.IDSource.
 // The order of the rows is not that of ids, and an id that does not exist has no row. The rows are those of the searches,
 // so that a segment shows what a search has shown.
-func (s *Source) Rows(ctx context.Context, kind query.Kind, ids []int64) ([]query.Row, error) {
-	rows := make([]query.Row, 0, len(ids))
+func (s *Source) Rows(ctx context.Context, kind recipients.Kind, ids []int64) ([]recipients.Row, error) {
+	rows := make([]recipients.Row, 0, len(ids))
 	err := inLists(ids, func(list string, args []any) error {
 		switch kind {
-		case query.BrandID:
+		case recipients.BrandID:
 			brands, err := s.brandsOf(ctx, selectBrands+list, args, false)
 			for _, b := range brands {
-				rows = append(rows, query.Row{ID: int64(b.ID), Row: b})
+				rows = append(rows, recipients.Row{ID: int64(b.ID), Row: b})
 			}
 			return err
-		case query.CampaignID:
+		case recipients.CampaignID:
 			campaigns, err := s.campaigns(ctx, `SELECT c.campaign_id FROM campaign c WHERE c.campaign_id IN `+list, args)
 			for _, c := range campaigns {
-				rows = append(rows, query.Row{ID: int64(c.ID), Row: c})
+				rows = append(rows, recipients.Row{ID: int64(c.ID), Row: c})
 			}
 			return err
 		}
 		return s.Query(ctx, selectPartners+list, args, func(r *sql.Rows) error {
 			var p query.Partner
 			err := r.Scan(&p.ID, &p.Name, &p.BusinessNo, &p.CountryCode, dateTime(&p.CreatedAt))
-			rows = append(rows, query.Row{ID: int64(p.ID), Row: p})
+			rows = append(rows, recipients.Row{ID: int64(p.ID), Row: p})
 			return err
 		})
 	})
@@ -79,7 +80,7 @@ const selectPartners = `SELECT p.partner_id, p.name, p.business_no, p.country_co
 // addresses are compared here, whatever the column's collation.
 const selectContactAddresses = `SELECT a.partner_id, a.email, a.name FROM partner_admin a WHERE ` + active + ` AND a.partner_id IN `
 
-// ContactAddresses implements query.RecipientSource.
+// ContactAddresses implements recipients.Source.
 // Only active contacts are yielded: verified, and with an account that is READY. Neither order nor uniqueness is promised.
 func (s *Source) ContactAddresses(ctx context.Context, partners []int64, yield func(partner int64, email, name string)) error {
 	return inLists(partners, func(list string, args []any) error {
@@ -98,7 +99,7 @@ func (s *Source) ContactAddresses(ctx context.Context, partners []int64, yield f
 // selectMemberAddresses finds by ix_member_email which addresses belong to B2C members, who are never written to.
 const selectMemberAddresses = `SELECT m.email FROM member m WHERE m.email` + like
 
-// MemberAddresses implements query.RecipientSource. An address is found with blanks around it too, however the column's collation
+// MemberAddresses implements recipients.Source. An address is found with blanks around it too, however the column's collation
 // compares them: each is the beginning of what is looked for, and those that begin with a blank, of which there are few, are all
 // yielded. Where the collation tells case apart (TiDB's default does), it finds what is stored as it was given and in lower case,
 // which is what an index can find there.

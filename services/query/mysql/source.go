@@ -7,7 +7,7 @@ import (
 	"hub.internal/services/query/mysql/server"
 )
 
-// Source is the marketplace's database on one server. It implements query.Source and query.RecipientSource.
+// Source is the marketplace's database on one server. It implements query.Source and recipients.Source.
 type Source struct {
 	*server.Server
 	starts starts

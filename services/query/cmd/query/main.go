@@ -10,6 +10,7 @@ import (
 	"hub.internal/pkg/service"
 	"hub.internal/services/query"
 	"hub.internal/services/query/mysql/statements"
+	"hub.internal/services/query/recipients"
 	"hub.internal/services/query/sqlguard"
 )
 
@@ -37,6 +38,6 @@ func build(h *service.Host, s settings) error {
 	forgetPools, forgetTurns := statements.Observe(from.pools...), svc.Observe()
 	h.OnStop("gauges of the source", func(context.Context) error { forgetPools(); forgetTurns(); return nil })
 	h.Tools(query.Tools(svc)...)
-	h.Operations(query.Operations(svc, query.NewRecipients(from.source))...)
+	h.Operations(query.Operations(svc, recipients.New(from.source))...)
 	return nil // ready without the source: all replicas share it
 }

@@ -12,13 +12,14 @@ import (
 	"hub.internal/services/query/mysql/replicas"
 	"hub.internal/services/query/mysql/server"
 	"hub.internal/services/query/mysql/statements"
+	"hub.internal/services/query/recipients"
 )
 
 // from is the source database, whether it is one server or several.
 type from struct {
 	source interface {
 		query.Source
-		query.RecipientSource
+		recipients.Source
 		Ping(context.Context) error
 	}
 	reader   query.StatementReader

@@ -18,6 +18,7 @@ import (
 	"hub.internal/services/query/mysql"
 	"hub.internal/services/query/mysql/server"
 	"hub.internal/services/query/mysql/statements"
+	"hub.internal/services/query/recipients"
 )
 
 // Options bound a Set.
@@ -41,7 +42,7 @@ type Options struct {
 // It is as long as the time between two looks, so that a server that hangs is found out by two of them.
 const lookLimit = time.Second
 
-// Set is the source database on several servers. It implements query.Source, query.RecipientSource and
+// Set is the source database on several servers. It implements query.Source, recipients.Source and
 // query.StatementReader.
 // It balances by the fewest calls in flight (least outstanding requests), and begins each choice at the next server (round
 // robin) so that servers of one rank and load take turns.
@@ -59,7 +60,7 @@ type Set struct {
 
 var (
 	_ query.Source          = (*Set)(nil)
-	_ query.RecipientSource = (*Set)(nil)
+	_ recipients.Source     = (*Set)(nil)
 	_ query.StatementReader = (*Set)(nil)
 )
 

@@ -6,6 +6,7 @@ import (
 	"hub.internal/services/query"
 	"hub.internal/services/query/marketplace"
 	"hub.internal/services/query/mysql"
+	"hub.internal/services/query/recipients"
 	"hub.internal/services/query/sqlguard/notice"
 )
 
@@ -145,21 +146,21 @@ func (s *Set) PartnerContacts(ctx context.Context, partner int64, inactive bool)
 	})
 }
 
-// Owners implements query.IDSource.
-func (s *Set) Owners(ctx context.Context, kind query.Kind, ids []int64) (map[int64]int64, error) {
+// Owners implements recipients.IDSource.
+func (s *Set) Owners(ctx context.Context, kind recipients.Kind, ids []int64) (map[int64]int64, error) {
 	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) (map[int64]int64, error) {
 		return from.Owners(ctx, kind, ids)
 	})
 }
 
-// Rows implements query.IDSource.
-func (s *Set) Rows(ctx context.Context, kind query.Kind, ids []int64) ([]query.Row, error) {
-	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) ([]query.Row, error) {
+// Rows implements recipients.IDSource.
+func (s *Set) Rows(ctx context.Context, kind recipients.Kind, ids []int64) ([]recipients.Row, error) {
+	return ask(ctx, s, func(ctx context.Context, from *mysql.Source) ([]recipients.Row, error) {
 		return from.Rows(ctx, kind, ids)
 	})
 }
 
-// ContactAddresses implements query.RecipientSource. It yields nothing before all has been read.
+// ContactAddresses implements recipients.Source. It yields nothing before all has been read.
 func (s *Set) ContactAddresses(ctx context.Context, partners []int64, yield func(partner int64, email, name string)) error {
 	type contact struct {
 		partner     int64
@@ -180,7 +181,7 @@ func (s *Set) ContactAddresses(ctx context.Context, partners []int64, yield func
 	return nil
 }
 
-// MemberAddresses implements query.RecipientSource. It yields nothing before all has been read.
+// MemberAddresses implements recipients.Source. It yields nothing before all has been read.
 func (s *Set) MemberAddresses(ctx context.Context, emails []string, yield func(string)) error {
 	all, err := ask(ctx, s, func(ctx context.Context, from *mysql.Source) (all []string, err error) {
 		err = from.MemberAddresses(ctx, emails, func(email string) { all = append(all, email) })

@@ -1,4 +1,6 @@
-package query
+// Package recipients judges whom Hub may write to, and which ids of partners, brands and campaigns there are: what authoring asks
+// before it keeps a draft or a segment. It refuses to know how the source is read.
+package recipients
 
 import (
 	"context"
@@ -8,19 +10,17 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"hub.internal/pkg/caller"
 	"hub.internal/pkg/fault"
-	"hub.internal/pkg/rpc"
 )
 
-// RecipientsPath is where authoring asks whether a draft's targets may be written to.
-const RecipientsPath = "/internal/recipients/check"
+// Path is where authoring asks whether a draft's targets may be written to.
+const Path = "/internal/recipients/check"
 
 const (
 	// maxRecipients is how many targets one check takes: a whole draft.
 	maxRecipients = 10_000
-	// recipientsMaxBody holds as many, each with the longest address.
-	recipientsMaxBody = 4 << 20
+	// MaxBody holds as many, each with the longest address.
+	MaxBody = 4 << 20
 )
 
 // Reason says why Hub may not write to a target.
@@ -45,26 +45,26 @@ type Recipient struct {
 	Name string `json:"name,omitempty"`
 }
 
-// RecipientsRequest asks about a draft's targets.
-type RecipientsRequest struct {
+// Request asks about a draft's targets.
+type Request struct {
 	Targets []Recipient `json:"targets"`
 }
 
-// RecipientsResponse names the targets that may not be written to, in their order.
-type RecipientsResponse struct {
-	Targets []RefusedRecipient `json:"targets"`
+// Response names the targets that may not be written to, in their order.
+type Response struct {
+	Targets []Refused `json:"targets"`
 	// Named are the targets whose name is none of their contact's, in their order. Absent without any.
-	Named []NamedRecipient `json:"named,omitempty"`
+	Named []Named `json:"named,omitempty"`
 }
 
-// NamedRecipient is a target with the names of its contact: mostly one, as an address is one person's.
-type NamedRecipient struct {
+// Named is a target with the names of its contact: mostly one, as an address is one person's.
+type Named struct {
 	Index int      `json:"index"`
 	Names []string `json:"names"`
 }
 
-// RefusedRecipient is a target with each reason against it, the gravest first.
-type RefusedRecipient struct {
+// Refused is a target with each reason against it, the gravest first.
+type Refused struct {
 	Index   int      `json:"index"`
 	Reasons []Reason `json:"reasons"`
 	// Meant is who may have been meant; absent when nobody comes to mind.
@@ -77,8 +77,8 @@ type Meant struct {
 	PartnerID int64 `json:"partner_id"`
 }
 
-// RecipientSource knows partners, their contacts and the members. Its errors are faults.
-type RecipientSource interface {
+// Source knows partners, their contacts and the members. Its errors are faults.
+type Source interface {
 	IDSource
 	// ContactAddresses calls yield with each address of these partners that is verified and
 	// whose account is READY, and the name of the contact, as the source writes them.
@@ -87,28 +87,17 @@ type RecipientSource interface {
 	MemberAddresses(ctx context.Context, emails []string, yield func(email string)) error
 }
 
-// Recipients judges whom Hub may write to.
-type Recipients struct{ source RecipientSource }
+// Judge judges whom Hub may write to.
+type Judge struct{ source Source }
 
-// NewRecipients returns a judge of recipients.
-func NewRecipients(source RecipientSource) *Recipients { return &Recipients{source} }
-
-// Operations declares what query does for its neighbours.
-func Operations(s *Service, r *Recipients) []rpc.Operation {
-	return []rpc.Operation{
-		rpc.New(rpc.Declaration{Path: RecipientsPath, Takes: caller.Neighbour("authoring"), MaxBody: recipientsMaxBody}, r.Check),
-		rpc.New(rpc.Declaration{Path: IDsPath, Takes: caller.Neighbour("authoring"), MaxBody: idsMaxBody}, r.CheckIDs),
-		rpc.New(rpc.Declaration{Path: RowsPath, Takes: caller.Neighbour("authoring")}, r.Rows),
-		healthOperation(s),
-		rpc.New(rpc.Declaration{Path: NewestPath, Takes: caller.Neighbour(caller.Gateway)}, s.newestRows),
-	}
-}
+// New returns a judge of recipients.
+func New(source Source) *Judge { return &Judge{source} }
 
 // Check names the targets that may not be written to. Addresses are compared without
 // regard to case. It reads the source in a handful of statements, whatever the number of targets.
-func (r *Recipients) Check(ctx context.Context, in RecipientsRequest) (RecipientsResponse, error) {
+func (j *Judge) Check(ctx context.Context, in Request) (Response, error) {
 	if len(in.Targets) > maxRecipients {
-		return RecipientsResponse{}, fault.New(fault.Validation, "At most %d targets can be checked at once.", maxRecipients)
+		return Response{}, fault.New(fault.Validation, "At most %d targets can be checked at once.", maxRecipients)
 	}
 	partners := make([]int64, len(in.Targets))
 	var emails []string
@@ -121,23 +110,23 @@ func (r *Recipients) Check(ctx context.Context, in RecipientsRequest) (Recipient
 		}
 	}
 	partners = distinct(partners)
-	known, err := r.source.Owners(ctx, PartnerID, partners)
+	known, err := j.source.Owners(ctx, PartnerID, partners)
 	if err != nil {
-		return RecipientsResponse{}, err
+		return Response{}, err
 	}
-	contacts, err := r.contacts(ctx, partners, written)
+	contacts, err := j.contacts(ctx, partners, written)
 	if err != nil {
-		return RecipientsResponse{}, err
+		return Response{}, err
 	}
 	members := map[string]bool{}
-	if err := r.source.MemberAddresses(ctx, emails, func(email string) {
+	if err := j.source.MemberAddresses(ctx, emails, func(email string) {
 		if email = folded(email); written[email] {
 			members[email] = true
 		}
 	}); err != nil {
-		return RecipientsResponse{}, err
+		return Response{}, err
 	}
-	out := RecipientsResponse{Targets: []RefusedRecipient{}}
+	out := Response{Targets: []Refused{}}
 	for i, t := range in.Targets {
 		email := folded(t.Email)
 		var reasons []Reason
@@ -149,13 +138,13 @@ func (r *Recipients) Check(ctx context.Context, in RecipientsRequest) (Recipient
 		} else if names, is := contacts[address{t.PartnerID, email}]; !is {
 			reasons = append(reasons, NotAVerifiedContact)
 		} else if name := whole(t.Name); name != "" && !slices.ContainsFunc(names, func(n string) bool { return whole(n) == name }) {
-			out.Named = append(out.Named, NamedRecipient{i, names})
+			out.Named = append(out.Named, Named{i, names})
 		}
 		if reasons != nil {
-			out.Targets = append(out.Targets, RefusedRecipient{Index: i, Reasons: reasons})
+			out.Targets = append(out.Targets, Refused{Index: i, Reasons: reasons})
 		}
 	}
-	return out, r.guess(ctx, in.Targets, out.Targets, written)
+	return out, j.guess(ctx, in.Targets, out.Targets, written)
 }
 
 // address is one of a partner's, folded.
@@ -165,9 +154,9 @@ type address struct {
 }
 
 // contacts are the verified addresses of partners among those written, with the names of the contacts.
-func (r *Recipients) contacts(ctx context.Context, partners []int64, written map[string]bool) (map[address][]string, error) {
+func (j *Judge) contacts(ctx context.Context, partners []int64, written map[string]bool) (map[address][]string, error) {
 	contacts := map[address][]string{}
-	return contacts, r.source.ContactAddresses(ctx, partners, func(partner int64, email, name string) {
+	return contacts, j.source.ContactAddresses(ctx, partners, func(partner int64, email, name string) {
 		if email = folded(email); written[email] {
 			contacts[address{partner, email}] = append(contacts[address{partner, email}], name)
 		}
@@ -176,7 +165,7 @@ func (r *Recipients) contacts(ctx context.Context, partners []int64, written map
 
 // guess says who was meant where the id is that of a brand or a campaign: by the first 500 ids that were refused. Where it
 // is a partner's as well, the address has to be a verified contact of the other.
-func (r *Recipients) guess(ctx context.Context, targets []Recipient, refused []RefusedRecipient, written map[string]bool) error {
+func (j *Judge) guess(ctx context.Context, targets []Recipient, refused []Refused, written map[string]bool) error {
 	var ids []int64
 	for _, f := range refused {
 		if f.Reasons[0] != B2CMember {
@@ -189,11 +178,11 @@ func (r *Recipients) guess(ctx context.Context, targets []Recipient, refused []R
 		if len(ids) == 0 {
 			return nil
 		}
-		owners, err := r.source.Owners(ctx, kind, ids)
+		owners, err := j.source.Owners(ctx, kind, ids)
 		if err != nil {
 			return err
 		}
-		contacts, err := r.contacts(ctx, distinct(slices.Collect(maps.Values(owners))), written)
+		contacts, err := j.contacts(ctx, distinct(slices.Collect(maps.Values(owners))), written)
 		if err != nil {
 			return err
 		}
@@ -222,8 +211,8 @@ const IDsPath = "/internal/ids/check"
 const (
 	// maxIDs is how many ids one check takes: a whole segment.
 	maxIDs = 50_000
-	// idsMaxBody holds as many of the longest.
-	idsMaxBody = 2 << 20
+	// IDsMaxBody holds as many of the longest.
+	IDsMaxBody = 2 << 20
 	// mostUnknown is how many of those that do not exist are named.
 	mostUnknown = 10
 	// mostGuessed is how many of those that do not exist are looked up as something else.
@@ -273,12 +262,12 @@ type IDSource interface {
 
 // CheckIDs names the ids that the source does not have. It reads the source by primary key, 500 ids at a time. It returns
 // E_VALIDATION for another kind or more than 50,000 ids.
-func (r *Recipients) CheckIDs(ctx context.Context, in IDsRequest) (IDsResponse, error) {
+func (j *Judge) CheckIDs(ctx context.Context, in IDsRequest) (IDsResponse, error) {
 	if len(in.IDs) > maxIDs || !slices.Contains(kinds, in.Kind) {
 		return IDsResponse{}, fault.New(fault.Validation, "At most %d ids of one of %v can be checked at once.", maxIDs, kinds)
 	}
 	ids := distinct(in.IDs)
-	known, err := r.source.Owners(ctx, in.Kind, ids)
+	known, err := j.source.Owners(ctx, in.Kind, ids)
 	if err != nil {
 		return IDsResponse{}, err
 	}
@@ -288,7 +277,7 @@ func (r *Recipients) CheckIDs(ctx context.Context, in IDsRequest) (IDsResponse, 
 		if kind == in.Kind || len(missing) == 0 {
 			continue
 		}
-		others, err := r.source.Owners(ctx, kind, missing[:min(len(missing), mostGuessed)])
+		others, err := j.source.Owners(ctx, kind, missing[:min(len(missing), mostGuessed)])
 		if err != nil {
 			return IDsResponse{}, err
 		}
@@ -323,11 +312,11 @@ type Row struct {
 }
 
 // Rows reads rows by primary key, 500 at a time. It returns E_VALIDATION for another kind or more than 10,000 ids.
-func (r *Recipients) Rows(ctx context.Context, in RowsRequest) (RowsResponse, error) {
+func (j *Judge) Rows(ctx context.Context, in RowsRequest) (RowsResponse, error) {
 	if len(in.IDs) > maxRows || !slices.Contains(kinds, in.Kind) {
 		return RowsResponse{}, fault.New(fault.Validation, "At most %d rows of one of %v can be read at once.", maxRows, kinds)
 	}
-	rows, err := r.source.Rows(ctx, in.Kind, distinct(in.IDs))
+	rows, err := j.source.Rows(ctx, in.Kind, distinct(in.IDs))
 	return RowsResponse{rows}, err
 }
 

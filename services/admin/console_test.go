@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -109,12 +111,20 @@ func (h *house) write(item, title string, sections ...any) object {
 	)
 }
 
-// TestPagesAreForThoseWhoMay: every page, by each kind of visitor.
+// TestPagesAreForThoseWhoMay: every page that is mounted, by each kind of visitor.
 func TestPagesAreForThoseWhoMay(t *testing.T) {
 	h := newHouse(t)
 	h.reports(object{"type": "table", "columns": []any{object{"key": "a", "label": "A"}}, "rows": []any{object{"a": 1}}})
 	h.write("weekly", "Week two")
 	of := url.Values{"group": {"reports"}, "item": {"later"}, "name": {"Later"}, "by": {"up"}, "newest": {"2"}}
+	mounted, err := os.ReadFile(filepath.Join("console", "console.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := map[string]bool{}
+	for _, page := range regexp.MustCompile(`site\.Handle(?:UpTo)?\(mux, "([^"]+)"`).FindAllStringSubmatch(string(mounted), -1) {
+		left[page[1]] = true
+	}
 	for page, role := range map[string]string{
 		"GET /p": "signed in", "GET /p/reports/weekly": "any", "GET /p/reports/weekly/tables/1": "any", "GET /p/reports/none": "any",
 		"GET /p/reports/weekly/versions": "admin", "GET /p/reports/weekly/versions/1": "admin",
@@ -125,6 +135,8 @@ func TestPagesAreForThoseWhoMay(t *testing.T) {
 		"POST /admin/menus/delete": "admin",
 	} {
 		method, path, _ := strings.Cut(page, " ")
+		_, pattern := h.mux.Handler(httptest.NewRequest(method, path, nil))
+		delete(left, pattern)
 		for who, c := range map[string]struct {
 			caller  caller.Caller
 			refused bool
@@ -145,6 +157,9 @@ func TestPagesAreForThoseWhoMay(t *testing.T) {
 		if w := h.visit(agent, method, path, of); w.Code != 401 && w.Code != 403 {
 			t.Errorf("a key is answered %d at %s", w.Code, page)
 		}
+	}
+	for page := range left {
+		t.Errorf("%s is mounted, and nobody tries it: add it to the list above", page)
 	}
 }
 

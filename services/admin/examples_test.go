@@ -26,7 +26,7 @@ func TestExamples(t *testing.T) {
 		declared[d.Spec.Name] = d.Spec
 	}
 	if len(declared) != len(order) {
-		t.Fatalf("%d tools", len(declared))
+		t.Fatalf("%d tools are declared, and %d executed, in their order: %q", len(declared), len(order), order)
 	}
 	for _, name := range order {
 		spec := declared[name]

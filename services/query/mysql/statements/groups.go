@@ -108,7 +108,7 @@ WHERE table_schema = DATABASE() AND table_name = ? AND non_unique = 0 ORDER BY i
 // determined reports whether columns of a table include one of its unique keys, which determine all others, or whether nobody can say.
 // A key with a NULL column counts as one, and so does an error: the doubt is in favour of the statement.
 func (r *Reader) determined(ctx context.Context, table string, by []string) bool {
-	n := r.tablesBy(ctx)
+	n := r.knownInTime(ctx)
 	keys := map[string]bool{} // whether all columns of a key are among them
 	err := r.server.Query(ctx, selectKeys, []any{n.table(table)}, func(rows *sql.Rows) error {
 		var key string

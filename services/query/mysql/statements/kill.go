@@ -70,7 +70,7 @@ func (f *flight) land() error {
 
 // kill sends KILL QUERY. A statement that runs on takes the whole connection with it: a
 // KILL QUERY that arrives just before the statement starts is lost on MySQL. The reader
-// does not wait for any of that longer than killGrace, since the KILL itself may hang.
+// does not wait for any of that longer than twice killGrace, since the KILL itself may hang.
 func (r *Reader) kill(ctx context.Context, f *flight) {
 	ctx, done := context.WithTimeout(ctx, killLimit)
 	defer done()

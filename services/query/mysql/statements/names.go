@@ -40,9 +40,9 @@ type keptNames struct {
 const selectNames = `SELECT c.table_name, c.column_name FROM information_schema.columns c
 WHERE c.table_schema = DATABASE() ORDER BY c.table_name, c.ordinal_position LIMIT ?`
 
-// tables are those of the source; none when they cannot be read in time: a message is worth no more.
+// known are the names of the source; none when they cannot be read in time: a message is worth no more.
 // The caller's end does not end the reading, since others wait for it behind the lock.
-func (r *Reader) tables(ctx context.Context) *names {
+func (r *Reader) known(ctx context.Context) *names {
 	r.names.mu.Lock()
 	defer r.names.mu.Unlock()
 	if r.names.last != nil && time.Since(r.names.last.at) < namesAge {
@@ -72,13 +72,13 @@ func (r *Reader) tables(ctx context.Context) *names {
 	return n
 }
 
-// tablesBy is tables, and none when ctx ends before they are there: the reading goes on for others.
-func (r *Reader) tablesBy(ctx context.Context) *names {
+// knownInTime is known, and none when ctx ends before they are there: the reading goes on for others.
+func (r *Reader) knownInTime(ctx context.Context) *names {
 	read := make(chan *names, 1)
 	r.running.Add(1)
 	go func() {
 		defer r.running.Done()
-		read <- r.tables(ctx)
+		read <- r.known(ctx)
 	}()
 	select {
 	case n := <-read:

@@ -35,11 +35,11 @@ const (
 // One goroutine asks for all of them; it lives while there are any.
 // Without it a turn would end with the call, and callers could stack statements on the server that nobody waits for.
 type overruns struct {
-	server *server.Server
-	db     *sql.DB // the pool for kills
-	logger *slog.Logger
-	now    metric.Int64UpDownCounter
-	ever   metric.Int64Counter
+	server  *server.Server
+	db      *sql.DB // the pool for kills
+	logger  *slog.Logger
+	current metric.Int64UpDownCounter
+	ever    metric.Int64Counter
 
 	ctx    context.Context // ends when close has waited long enough
 	cancel context.CancelFunc
@@ -62,8 +62,8 @@ type doubt struct {
 
 // newOverruns uses the pool for kills, so that what it asks does not wait behind statements.
 func newOverruns(s *server.Server, db *sql.DB, logger *slog.Logger) *overruns {
-	meter := otel.Meter("hub.internal/services/query/mysql")
-	now, err := meter.Int64UpDownCounter("hub.sql.runaway",
+	meter := otel.Meter("hub.internal/services/query/mysql/statements")
+	current, err := meter.Int64UpDownCounter("hub.sql.runaway",
 		metric.WithDescription("Statements of callers that run on the source now, although they were killed a second ago and more."))
 	if err != nil {
 		otel.Handle(err)
@@ -73,10 +73,10 @@ func newOverruns(s *server.Server, db *sql.DB, logger *slog.Logger) *overruns {
 	if err != nil {
 		otel.Handle(err)
 	}
-	o := &overruns{server: s, db: db, logger: logger, now: now, ever: ever, wake: make(chan struct{}, 1)}
+	o := &overruns{server: s, db: db, logger: logger, current: current, ever: ever, wake: make(chan struct{}, 1)}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	// An alarm needs the series before the first of them.
-	now.Add(o.ctx, 0)
+	current.Add(o.ctx, 0)
 	ever.Add(o.ctx, 0)
 	return o
 }
@@ -222,7 +222,7 @@ func (o *overruns) look(doubts []*doubt) (left []*doubt, err error) {
 // alarm is raised once for a doubt, and seen in the log, in the metrics and in the health of the service.
 func (o *overruns) alarm(d *doubt) {
 	d.overdue = true
-	o.now.Add(o.ctx, 1)
+	o.current.Add(o.ctx, 1)
 	o.ever.Add(o.ctx, 1)
 	// Never the text: it may hold data. The audit log has it, under the same request id.
 	o.logger.Error("a statement outlives its KILL on the source database", d.attributes()...)
@@ -234,7 +234,7 @@ func (o *overruns) alarm(d *doubt) {
 // end gives the turn back: from here on the statement takes nothing of the server.
 func (o *overruns) end(d *doubt) {
 	if d.overdue {
-		o.now.Add(o.ctx, -1)
+		o.current.Add(o.ctx, -1)
 		o.logger.Warn("a statement that outlived its KILL has ended", d.attributes()...)
 	}
 	if d.turn != nil {

@@ -53,8 +53,9 @@ type ReaderOptions struct {
 	Timeout time.Duration
 	// HeavyTimeout is that of a heavy statement, one of which runs at a time; 0 means one second. Timeout is the most.
 	HeavyTimeout time.Duration
-	// Sessions bounds the connections; 0 means 12. It has to exceed the number of
-	// statements that the service lets run at once. One of them is for the heavy statement.
+	// Sessions bounds the connections for statements; 0 means 12. It has to exceed the number of
+	// statements that the service lets run at once. One of them is for the heavy statement. Two that prepare
+	// doubtful statements and three for kills come on top.
 	Sessions int
 	// MaxRows is the greatest number of rows asked for (MCP_MAX_ROW_LIMIT); 0 means 1,000.
 	MaxRows int
@@ -121,7 +122,7 @@ func NewReader(s *server.Server, o ReaderOptions) *Reader {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	holes, err := otel.Meter("hub.internal/services/query/mysql").Int64Counter("hub.sql.guard_hole",
+	holes, err := otel.Meter("hub.internal/services/query/mysql/statements").Int64Counter("hub.sql.guard_hole",
 		metric.WithDescription("Statements that the guard accepted and that the server refused as a write (1792) "+
 			"or for lack of rights (1142, 1227)."))
 	if err != nil {

@@ -94,7 +94,7 @@ func (r *Reader) translate(ctx context.Context, st query.Statement, answered *my
 		}
 	case errno.UnknownColumn:
 		if m := unknownColumn.FindStringSubmatch(message); m != nil {
-			return r.tables(ctx).missingColumn(m[1], written, message)
+			return r.known(ctx).missingColumn(m[1], written, message)
 		}
 	case errno.NoSuchTable, errno.TableDenied:
 		m := unknownTable.FindStringSubmatch(message)
@@ -102,7 +102,7 @@ func (r *Reader) translate(ctx context.Context, st query.Statement, answered *my
 			m = deniedTable.FindStringSubmatch(message)
 		}
 		if m != nil {
-			return r.tables(ctx).missingTable(m[1])
+			return r.known(ctx).missingTable(m[1])
 		}
 	case errno.AccessDenied:
 		return "a view that the statement reads cannot be read: the account that defined it no longer exists, or has no rights any more. " +

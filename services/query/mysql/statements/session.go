@@ -84,7 +84,6 @@ func rowLimit(rows uint64) string { return fmt.Sprintf("SET SESSION sql_select_l
 // more are the variables of a session for callers' statements. sql_select_limit is a
 // second belt: it bounds a SELECT without a LIMIT, and leaves what the greatest
 // row_limit and its probe row need.
-// TmpLimits are the variables that bound temporary space on this server, as far as its account may set them.
 func (c *sessions) more(p *server.Identity) map[string]string {
 	v := map[string]string{"sql_select_limit": strconv.Itoa(c.maxRows + 1)}
 	for _, name := range p.TmpLimits {

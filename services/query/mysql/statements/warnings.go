@@ -150,7 +150,7 @@ func (r *Reader) namedTexts(ctx context.Context, quoted []string) (list []tool.W
 	if len(quoted) == 0 {
 		return nil
 	}
-	n := r.tables(ctx)
+	n := r.known(ctx)
 	var told []string
 	for _, q := range quoted {
 		_, column, dotted := strings.Cut(q, ".")

@@ -20,7 +20,7 @@ func (r Runner) sample() *telemetry.Sample {
 		{Name: "hub.jobs.lag", Unit: "s", Description: "How long the job has waited that should have run first; 0 without one."},
 		{Name: "hub.jobs.due", Description: "Jobs that should run now and do not yet; at most 10,000 are counted."},
 		{Name: "hub.jobs.running", Description: "Jobs that run, on all replicas."},
-		{Name: "hub.jobs.discarded", Description: "Jobs that were given up; at most 10,000 are counted."},
+		{Name: "hub.jobs.discarded", Description: "Jobs that were given up in the last seven days; at most 10,000 are counted."},
 		{Name: "hub.jobs.leader", Description: "1 while one of the replicas leads: it schedules jobs and rescues lost ones."},
 	}, Ask: r.look}
 }

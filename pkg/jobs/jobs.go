@@ -47,7 +47,8 @@ func NewAdder(pool *pgxpool.Pool, schema string) *Adder {
 	return &Adder{client}
 }
 
-// Add adds jobs in a transaction, to run as soon as it has committed. Many go by COPY, those of a postgres.Tx with its next statement.
+// Add adds jobs in a transaction, to run as soon as it has committed. In a postgres.Tx they are queued, and sent with its next statement;
+// in any other transaction they are sent at once, many of them by COPY.
 func (a *Adder) Add(ctx context.Context, tx pgx.Tx, list ...Job) error {
 	return a.AddAt(ctx, tx, time.Time{}, list...)
 }
@@ -62,7 +63,7 @@ func (a *Adder) AddAt(ctx context.Context, tx pgx.Tx, at time.Time, list ...Job)
 		params[i] = river.InsertManyParams{Args: job, InsertOpts: &river.InsertOpts{Queue: queueOf(job), ScheduledAt: at}}
 	}
 	if t, ok := tx.(*postgres.Tx); ok {
-		_, err := a.client.InsertManyTx(ctx, queue{t}, params)
+		_, err := a.client.InsertManyTx(ctx, deferred{t}, params)
 		return err
 	}
 	if len(list) == 1 {
@@ -73,18 +74,18 @@ func (a *Adder) AddAt(ctx context.Context, tx pgx.Tx, at time.Time, list ...Job)
 	return err
 }
 
-// queue queues River's statements: nobody looks at the rows that it has inserted.
-type queue struct{ *postgres.Tx }
+// deferred is a transaction that queues River's statements: nobody looks at the rows that it has inserted.
+type deferred struct{ *postgres.Tx }
 
 // Exec implements pgx.Tx.
-func (q queue) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	q.Queue(sql, args...)
+func (d deferred) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	d.Queue(sql, args...)
 	return pgconn.CommandTag{}, nil
 }
 
 // Query implements pgx.Tx.
-func (q queue) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
-	q.Queue(sql, args...)
+func (d deferred) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
+	d.Queue(sql, args...)
 	return noRows{}, nil
 }
 

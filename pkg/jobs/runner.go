@@ -25,8 +25,10 @@ const (
 	stopTakes = 6 * time.Second
 	// longestRetry bounds the wait after a job failed.
 	longestRetry = 5 * time.Minute
-	// retention is how long a finished job is kept: what it did is in the service's own tables.
+	// retention is how long a job that is done is kept: what it did is in the service's own tables.
 	retention = time.Hour
+	// givenUpRetention is how long a job that was given up is kept, and counted (hub.jobs.discarded): somebody looks at its error.
+	givenUpRetention = 7 * 24 * time.Hour
 	// pooledPoll is the time between two looks for jobs where nobody is told of them.
 	pooledPoll = 250 * time.Millisecond
 	// maxInstance is the longest name that River takes.
@@ -162,7 +164,7 @@ func (r Runner) client() (*river.Client[pgx.Tx], error) {
 	return river.NewClient(riverpgxv5.New(r.Pool), &river.Config{
 		ID: r.Instance, Schema: r.Schema, Logger: r.Logger, Workers: workers, Queues: queues, PeriodicJobs: periodic,
 		JobTimeout: r.Timeout, RescueStuckJobsAfter: r.Timeout + rescueRest, SoftStopTimeout: stopTakes, RetryPolicy: retryPolicy{},
-		CompletedJobRetentionPeriod: retention, CancelledJobRetentionPeriod: retention,
+		CompletedJobRetentionPeriod: retention, CancelledJobRetentionPeriod: retention, DiscardedJobRetentionPeriod: givenUpRetention,
 		// Behind a pooler nobody hears that there is a job: it is looked for more often.
 		PollOnly: pooled,
 		// Only an owner may rebuild an index.

@@ -1,5 +1,4 @@
-// Package query answers questions about the marketplace's own database, which Hub
-// only ever reads: nine tools, all of them here. It refuses to write anywhere but
+// Package query answers questions about the marketplace's own database, which Hub only ever reads. It refuses to write anywhere but
 // the audit log, and to show an e-mail address that its owner has not verified.
 //
 // The domain files (category.go, brand.go, campaign.go, table.go) hold the records and their rules. The SQL of the
@@ -77,7 +76,7 @@ type Config struct {
 	Ping func(context.Context) error
 	// Replicas tells how its servers are; nil for a source that is one.
 	Replicas func() []ReplicaHealth
-	// Audit keeps the record of each of them.
+	// Audit keeps the record of each statement.
 	Audit SQLAudit
 	// SQL bounds execute_read_sql.
 	SQL SQLLimits

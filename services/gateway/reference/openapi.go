@@ -94,7 +94,7 @@ func (a API) OpenAPI() ([]byte, error) {
 // paths are the operations by path and method, with the catalog and its details in front, which no manifest declares.
 // Operations with one path and several methods share its item.
 func paths(operations []operation) object {
-	paths := object{"/api/tools": object{"get": listOperation()}, ToolRoot + "{name}/detail": object{"get": detailOperation()}}
+	paths := object{ToolList: object{"get": listOperation()}, ToolRoot + "{name}/detail": object{"get": detailOperation()}}
 	for _, o := range operations {
 		methods, _ := paths[o.Path].(object)
 		if methods == nil {

@@ -18,8 +18,12 @@ import (
 	"hub.internal/pkg/tool"
 )
 
-// ToolRoot is what the path of every tool begins with.
-const ToolRoot = "/api/tools/"
+const (
+	// ToolList is the path of the list of tools.
+	ToolList = "/api/tools"
+	// ToolRoot is what the path of every tool begins with.
+	ToolRoot = ToolList + "/"
+)
 
 // API is what is described: the tools in the order of the catalog, and the routes.
 // The catalog makes one of each version that it has, and renders it when somebody asks.

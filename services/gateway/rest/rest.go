@@ -32,7 +32,7 @@ func Routes(mux *http.ServeMux, g *edge.Gateway) {
 		d, err := e.Detail(c.Caller, c.Rates())
 		return edge.Document{Document: d}, err
 	}
-	g.Handle(mux, http.MethodGet, "/api/tools", serve(g, g.Listing(keys, listing)))
+	g.Handle(mux, http.MethodGet, reference.ToolList, serve(g, g.Listing(keys, listing)))
 	g.Handle(mux, http.MethodPost, reference.ToolRoot+"{name}", serve(g, g.Pipeline(keys, g.Route)))
 	g.Handle(mux, http.MethodGet, reference.ToolRoot+"{name}/detail", serve(g, g.Listing(keys, detail)))
 	g.Handle(mux, http.MethodGet, "/openapi.json", func(w http.ResponseWriter, r *http.Request) {
@@ -51,7 +51,7 @@ func serve(g *edge.Gateway, pipeline endpoint.Endpoint) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		c := g.NewCall(r)
 		c.Name = r.PathValue("name")
-		c.Transport = transport{r, g.Catalog}
+		c.Transport = transport{r, g.Catalog, c.Name}
 		g.Serve(w, r, c, pipeline)
 	}
 }
@@ -60,10 +60,11 @@ func serve(g *edge.Gateway, pipeline endpoint.Endpoint) http.HandlerFunc {
 type transport struct {
 	request *http.Request
 	catalog *catalog.Catalog
+	name    string
 }
 
 // Find implements edge.Transport.
-func (t transport) Find() *catalog.Entry { return t.catalog.Entry(t.request.PathValue("name")) }
+func (t transport) Find() *catalog.Entry { return t.catalog.Entry(t.name) }
 
 // Read implements edge.Transport: the body is the input.
 func (t transport) Read(ctx context.Context, limit int64) ([]byte, error) {

@@ -41,7 +41,7 @@ var _ payments.Apps = Apps{}
 // New returns the apps behind a client of auth.
 func New(client *remote.Client) Apps { return Apps{client} }
 
-// patience bounds one question.
+// patience bounds one question. It is far below the 50 s of a route that asks (package api), which has time left to refuse then.
 const patience = 3 * time.Second
 
 // App implements payments.Apps.

@@ -104,7 +104,7 @@ func (q *Queue) ForReview(ctx context.Context, in queueForReviewIn) (tool.Result
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if found && kept.Key.Same(key) && kept.Key != key {
+	if found && kept.Key.Same(key) && kept.Key != key { // as Intend says too: this saves asking authoring
 		return tool.Result{}, write.Reused()
 	}
 	if !found || kept.Key != key {

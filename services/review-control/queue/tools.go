@@ -16,7 +16,7 @@ const (
 )
 
 // Tools declares what agents can ask of review-control. Deciding and sending are not among
-// it, whatever a credential holds.
+// them, whatever a credential holds.
 func Tools(q *Queue) []tool.Tool {
 	return []tool.Tool{queueForReviewTool(q)}
 }

@@ -20,7 +20,7 @@ import (
 // and sees the tool in the manifest of its owner, in the catalog that gateways boot from, and in the table.
 func TestATwentySecondTool(t *testing.T) {
 	r := readRecipe(t, "A tool")
-	r.overlay(t, "services/authoring/tools.go", "saveMessageDraftTool(s)", "newestSegmentTool(s)", map[string]string{
+	r.overlay(t, "services/authoring/tools.go", "newestSegmentTool(s)", map[string]string{
 		"services/authoring/examples/newest_segment.json": r.example,
 		"services/authoring/newest.go": "package authoring\n\nimport (\n\t\"context\"\n\n\t\"hub.internal/pkg/schema\"\n" +
 			"\t\"hub.internal/pkg/tool\"\n)\n\n" + r.code,
@@ -48,7 +48,7 @@ func TestATwentySecondTool(t *testing.T) {
 // TestAnotherRoute does what CONTRIBUTING.md says of a route, and sees it in its owner's manifest.
 func TestAnotherRoute(t *testing.T) {
 	r := readRecipe(t, "A route of /v1")
-	r.overlay(t, "services/payments/api/routes.go", "redeliverRoute(s)", "methodsRoute()", map[string]string{
+	r.overlay(t, "services/payments/api/routes.go", "methodsRoute()", map[string]string{
 		"services/payments/api/examples/pay.methods.json": r.example,
 		"services/payments/api/methods.go": "package api\n\nimport (\n\t\"context\"\n\t\"net/http\"\n\n" +
 			"\t\"hub.internal/pkg/schema\"\n\t\"hub.internal/pkg/tool\"\n)\n\n" + r.code,
@@ -94,13 +94,14 @@ func readRecipe(t *testing.T, section string) recipe {
 }
 
 // overlay lays the recipe's files over the repository, and the file listed with added behind the last element of its list.
-func (r recipe) overlay(t *testing.T, listed, last, added string, files map[string]string) {
+func (r recipe) overlay(t *testing.T, listed, added string, files map[string]string) {
 	t.Helper()
-	list := content(t, listed)
-	if !strings.Contains(list, last+"}") {
-		t.Fatalf("the list of %s does not end with %s", listed, last)
+	text := content(t, listed)
+	list := regexp.MustCompile(`\[\]tool\.(?:Tool|APIRoute)\{[^}]+`).FindString(text)
+	if list == "" {
+		t.Fatalf("%s has no list of tools or routes", listed)
 	}
-	files[listed] = strings.Replace(list, last+"}", last+", "+added+"}", 1)
+	files[listed] = strings.Replace(text, list, list+", "+added, 1)
 	overlay(t, files)
 }
 

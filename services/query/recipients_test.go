@@ -126,8 +126,8 @@ func TestRecipients(t *testing.T) {
 		}
 	}
 	readRows := func(kind recipients.Kind, ids ...int64) string {
-		got, err := remote.Operation[recipients.RowsRequest, recipients.RowsResponse]{Path: recipients.RowsPath, Repeatable: true}.Call(t.Context(), client,
-			recipients.RowsRequest{Kind: kind, IDs: ids})
+		ask := remote.Operation[recipients.RowsRequest, recipients.RowsResponse]{Path: recipients.RowsPath, Repeatable: true}
+		got, err := ask.Call(t.Context(), client, recipients.RowsRequest{Kind: kind, IDs: ids})
 		if err != nil {
 			return string(fault.From(err).Code)
 		}
@@ -151,15 +151,16 @@ func TestRecipients(t *testing.T) {
 		{recipients.CampaignID, []int64{302}, `[{"id":302,"row":{"apply_count":0,"brand_id":301,` +
 			`"campaign_id":302,"end_at":null,"name":"c","offer_count":0,` +
 			`"partner_id":1,"partner_name":"one","start_at":"2026-01-01T00:00:00","status":"accepting","status_code":"1206","view_count":0}}]`},
-		{recipients.BrandID, []int64{}, `[]`}, {"member", []int64{1}, "E_VALIDATION"}, {recipients.BrandID, make([]int64, 10_001), "E_VALIDATION"},
+		{recipients.BrandID, []int64{}, `[]`}, {"member", []int64{1}, "E_VALIDATION"},
+		{recipients.BrandID, make([]int64, 10_001), "E_VALIDATION"},
 	} {
 		if got := readRows(c.kind, c.ids...); got != c.want {
 			t.Errorf("%s %.20v:\n got %s\nwant %s", c.kind, c.ids, got, c.want)
 		}
 	}
 	checkIDs := func(kind recipients.Kind, ids ...int64) string {
-		got, err := remote.Operation[recipients.IDsRequest, recipients.IDsResponse]{Path: recipients.IDsPath, Repeatable: true}.Call(t.Context(), client,
-			recipients.IDsRequest{Kind: kind, IDs: ids})
+		ask := remote.Operation[recipients.IDsRequest, recipients.IDsResponse]{Path: recipients.IDsPath, Repeatable: true}
+		got, err := ask.Call(t.Context(), client, recipients.IDsRequest{Kind: kind, IDs: ids})
 		if err != nil {
 			return string(fault.From(err).Code)
 		}

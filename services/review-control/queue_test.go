@@ -80,12 +80,22 @@ func TestQueue(t *testing.T) {
 func TestQueueFromEveryStatus(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
+	says := map[reviewcontrol.Status]string{ // what is saved again where mails leave is sent twice
+		reviewcontrol.InReview:  "The draft is in_review already: reviewers have it, and list_drafts tells how far they are.",
+		reviewcontrol.Approved:  "The draft is approved already: its mails are about to leave. Nothing is to do; list_drafts tells how they go.",
+		reviewcontrol.Sent:      "The draft is sent already: its mails have left. Nothing is to do; list_drafts tells how they went.",
+		reviewcontrol.Rejected:  "save it again with save_message_draft, and queue that.",
+		reviewcontrol.Cancelled: "save it again with save_message_draft, and queue that.",
+	}
 	for _, status := range reviewcontrol.Statuses()[1:] {
 		id := h.authoring.draft(1, func(d *draftRow) { d.Status = string(status) })
 		_, err := h.send(agent(t.Context()), newKey(), queueing(id))
 		wants(t, err, fault.Conflict)
 		if d := details(t, err); d["from"] != string(status) || d["to"] != "in_review" {
 			t.Errorf("%s: %v", status, d)
+		}
+		if message := fault.From(err).Message; !strings.HasSuffix(message, says[status]) || says[status] == "" {
+			t.Errorf("%s: %s", status, message)
 		}
 	}
 	if n := one[int](h, `SELECT count(*) FROM review_control.reviews`); n != 0 {

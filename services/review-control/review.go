@@ -1,6 +1,7 @@
 package reviewcontrol
 
 import (
+	"cmp"
 	"fmt"
 	"net/mail"
 	"slices"
@@ -136,11 +137,12 @@ func refused(from Status, t Trigger) error {
 	to := map[Trigger]Status{Queue: InReview, Decide: Approved, Deliver: Sent, Cancel: Cancelled, Undo: InReview}[t]
 	switch t {
 	case Queue:
-		message = "The draft is " + string(from) + ", so it cannot be queued for review; only a draft in status draft can: " +
-			"save it again with save_message_draft, and queue that."
-		if from == InReview {
-			message = "The draft is in_review already: reviewers have it, and list_drafts tells how far they are."
-		}
+		message = cmp.Or(map[Status]string{ // saved again, what has left would leave twice
+			InReview: "The draft is in_review already: reviewers have it, and list_drafts tells how far they are.",
+			Approved: "The draft is approved already: its mails are about to leave. Nothing is to do; list_drafts tells how they go.",
+			Sent:     "The draft is sent already: its mails have left. Nothing is to do; list_drafts tells how they went.",
+		}[from], "The draft is "+string(from)+", so it cannot be queued for review; only a draft in status draft can: "+
+			"save it again with save_message_draft, and queue that.")
 	case Decide:
 		switch from {
 		case Drafted, InReview: // in review at authoring, and about to be here

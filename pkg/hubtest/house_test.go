@@ -25,7 +25,7 @@ func TestImportRules(t *testing.T) {
 		"services/auth/apps", "services/auth/links", "services/auth/bulkhead",
 		"services/payments/credentials", "services/payments/provider", "services/payments/order",
 		"services/authoring/evidence", "services/authoring/lookalike", "services/authoring/repeat", "services/authoring/lint",
-		"services/authoring/template",
+		"services/authoring/template", "services/authoring/preview",
 		"services/client/output", "services/admin/auditlog",
 	}
 	rules := []hubtest.Rule{

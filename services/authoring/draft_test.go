@@ -80,8 +80,8 @@ func TestWhatRecipientsWillNotGet(t *testing.T) {
 	hidden["bodyTemplate"] = `<style>.x{}</style><p class=x style="display:none;color:#333">Hello</p><p hidden>you</p>`
 	if got, want := removed(
 		hidden,
-	), "[{invisible character U+200B (zero-width space) in the subject 1 He[U+200B]llo} {<style> 1 <style>.x{}} {style display 1 "+
-		"display:none} {attribute hidden 1 hidden=\"\"}]"; got != want {
+	), "[{invisible character U+200B (zero-width space) in the subject 2 He[U+200B]llo} {<style> 2 <style>.x{}} {style display 2 "+
+		"display:none} {attribute hidden 2 hidden=\"\"}]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if p, err := operate[authoring.DraftTargetsResponse](
@@ -112,6 +112,38 @@ func TestWhatRecipientsWillNotGet(t *testing.T) {
 	}
 	if got := removed(draft(s, target(1))); got != "[]" {
 		t.Errorf("%s", got)
+	}
+	// Values of any target may be what is taken out, and a value that a link can have is not.
+	later := draft(s, target(1, object{"context": object{"brand": "Copper", "link": "https://hub.example"}}),
+		target(2, object{"context": object{"brand": "O'달빛마루", "link": "javascript:alert(2)"}}),
+		target(3, object{"context": object{"brand": "'; DROP {TABLE}", "link": "javascript:alert(3)"}, "subject": "Own"}),
+		target(4, object{"context": object{"brand": "L'Oréal & \"Co\"", "link": ""}, "body": "<p>own</p>"}))
+	later["bodyTemplate"] = `<a href="https://hub.example/apply?brand={{context.brand}}&amp;src=mail">a</a><a href="{{context.link}}">b</a>`
+	if got, want := removed(later), `[{link 2 <a href="javascript:alert(2)">b}]`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	second := object{"draft_id": "5", "ids": []int{1}}
+	if p, err := operate[authoring.DraftTargetsResponse](h, authoring.DraftTargetsPath, second); err != nil ||
+		!strings.HasPrefix(p.Targets[0].Body, `<a href="https://hub.example/apply?brand=O%27달빛마루&amp;src=mail">`) {
+		t.Errorf("%+v, %v", p, err)
+	}
+	// Mails with usual values lose what any of these does.
+	usual := draft(s, target(1), target(2), target(3, object{"toName": "김\u200b민지"}), target(4), target(5))
+	usual["bodyTemplate"] = `<p onclick=x>{{toName}} <a href="https://hub.example/?to={{toName}}">a</a></p>`
+	if got, want := removed(usual), `[{attribute onclick 5 onclick="x"} {invisible character U+200B (zero-width space) 1 `+
+		`김[U+200B]민지} {link 1 <a href="https://hub.example/?to=김[U+200B]민지">a}]`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	// What is said of texts is said of those, too, whose mails are behind the bound of what is rendered.
+	many := []any{}
+	for i := range 4 {
+		many = append(many, target(i+1, object{"context": object{"link": "javascript:alert(4)", "brand": strings.Repeat("x", 1<<19)}}))
+	}
+	many = append(many, target(5, object{"context": object{"link": "javascript:alert(5)", "brand": "x"}, "body": "<p onclick=x>a</p>"}))
+	later = draft(s, many...)
+	later["bodyTemplate"] = `<p>{{context.brand}}</p><a href="{{context.link}}">b</a>`
+	if got, want := removed(later), `[{link 3 <a href="javascript:alert(4)">b} {attribute onclick 1 onclick="x"}]`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }
 

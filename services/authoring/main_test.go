@@ -32,6 +32,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/services/authoring"
 	"hub.internal/services/authoring/postgres"
+	"hub.internal/services/authoring/preview"
 	"hub.internal/services/authoring/query"
 )
 
@@ -508,7 +509,7 @@ type saved struct {
 	TargetCount int
 	CreatedAt   string
 	Removed     []any
-	Preview     authoring.Preview
+	Preview     preview.Mail
 	Warnings    []tool.Warning
 }
 

@@ -21,6 +21,7 @@ import (
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/write"
 	"hub.internal/services/authoring/lint"
+	"hub.internal/services/authoring/preview"
 	"hub.internal/services/authoring/repeat"
 )
 
@@ -231,7 +232,7 @@ type DraftSaved struct {
 	CreatedAt   string `json:"createdAt" jsonschema:"When it was stored, UTC"`
 	// Removed is never null.
 	Removed []markup.Removed `json:"removed" jsonschema:"What recipients will not get of the texts, because it could hide or move text or is not shown alike everywhere; empty when all stays"`
-	Preview Preview          `json:"preview" jsonschema:"What the first target will read"`
+	Preview preview.Mail     `json:"preview" jsonschema:"What the first target will read"`
 	// Warnings are about recipients, placeholders and the sender.
 	Warnings []tool.Warning `json:"warnings,omitempty" jsonschema:"What may have been meant otherwise, such as a recipient outside the segment; absent when there is nothing"`
 }
@@ -291,7 +292,7 @@ func (s *Service) SaveMessageDraft(ctx context.Context, in saveMessageDraftIn) (
 	warnings = append(append(warnings, strange...), lint.Warnings(repeated, equal)...)
 	return s.c.Store.AddDraft(ctx, w.Key, draft, targets, recording(w, draft.TargetCount, func(id ID) (answer, detail any) {
 		return DraftSaved{DraftID: id.String(), ID: id.String(), Status: draft.Status, SegmentID: draft.SegmentID.String(),
-				TargetCount: draft.TargetCount, CreatedAt: schema.Moment(draft.CreatedAt), Removed: look.removed, Preview: look.preview,
+				TargetCount: draft.TargetCount, CreatedAt: schema.Moment(draft.CreatedAt), Removed: look.losses.List(), Preview: look.preview,
 				Warnings: warnings},
 			map[string]any{"draft_id": id.String(), "segment_id": draft.SegmentID.String(), "name": draft.Name, "targets": draft.TargetCount}
 	}))

@@ -15,6 +15,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/tool"
 	"hub.internal/services/authoring"
+	"hub.internal/services/authoring/preview"
 )
 
 // warned calls a write tool and returns its warnings by rule.
@@ -295,21 +296,21 @@ func previews(t *testing.T, h *house) {
 	for name, c := range map[string]struct {
 		subject, body string
 		own           object
-		want          authoring.Preview
+		want          preview.Mail
 	}{
 		"text": {"Hi {{toName}}", "Dear {{toName}},\n\n{{context.a}}", nil,
-			authoring.Preview{Subject: "Hi Contact 1", Text: "Dear Contact 1,\n\nA & <b>"}},
+			preview.Mail{Subject: "Hi Contact 1", Text: "Dear Contact 1,\n\nA & <b>"}},
 		"HTML": {"s", "<style>p{}</style><p>Dear {{toName}}</p><ul><li>{{context.a}}</ul><a href=\"https://hub.example\">Hub</a>",
-			nil, authoring.Preview{Subject: "s", HTML: true, Text: "Dear Contact 1\n\n- A & <b>\n\nHub (https://hub.example)"}},
+			nil, preview.Mail{Subject: "s", HTML: true, Text: "Dear Contact 1\n\n- A & <b>\n\nHub (https://hub.example)"}},
 		"an own text": {"s", "<p>b</p>", object{"subject": "Own  {{context.a}}", "body": "own"},
-			authoring.Preview{Subject: "Own A & <b>", Text: "own"}},
-		"invisible":    {"a\u200bb", "c\u2060d", nil, authoring.Preview{Subject: "ab", Text: "cd"}},
-		"long":         {"s", long, nil, authoring.Preview{Subject: "s", Text: string([]rune(long)[:500]), Truncated: true}},
-		"just so long": {"s", strings.Repeat("😀", 500), nil, authoring.Preview{Subject: "s", Text: strings.Repeat("😀", 500)}},
+			preview.Mail{Subject: "Own A & <b>", Text: "own"}},
+		"invisible":    {"a\u200bb", "c\u2060d", nil, preview.Mail{Subject: "ab", Text: "cd"}},
+		"long":         {"s", long, nil, preview.Mail{Subject: "s", Text: string([]rune(long)[:500]), Truncated: true}},
+		"just so long": {"s", strings.Repeat("😀", 500), nil, preview.Mail{Subject: "s", Text: strings.Repeat("😀", 500)}},
 		"a long head": {"s", "<p title=\"" + strings.Repeat("x", 1<<20) + "\">a</p>", nil,
-			authoring.Preview{Subject: "s", HTML: true, Truncated: true}},
+			preview.Mail{Subject: "s", HTML: true, Truncated: true}},
 		"only pictures": {"s", `<img src="https://x.example/a.png" alt="A glass">`, nil,
-			authoring.Preview{Subject: "s", HTML: true, Text: "[A glass]"}},
+			preview.Mail{Subject: "s", HTML: true, Text: "[A glass]"}},
 	} {
 		body := with(
 			with(

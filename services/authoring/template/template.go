@@ -1,5 +1,6 @@
 // Package template reads and renders the texts of drafts: {{toName}}, {{toEmail}} and {{context.KEY}} stand for values of a target,
-// and a value that is written into HTML is text there, wherever it stands. It refuses to know drafts and targets.
+// and a value that is written into HTML is text there, wherever it stands, or a part of a link's address. It refuses to know drafts
+// and targets.
 package template
 
 import (
@@ -33,6 +34,7 @@ func (t Template) IsEmpty() bool { return len(t.parts) == 0 }
 type part struct {
 	text, placeholder string
 	at                placement
+	in                address
 }
 
 const (
@@ -51,10 +53,12 @@ var element = regexp.MustCompile(`(?i)<(?:!--|!doctype|/?(?:` +
 // Parse reads a template. The error says what is wrong with a placeholder.
 func Parse(text string) (Template, error) {
 	t := Template{HTML: element.MatchString(text)}
-	at := inText
+	at, in := inText, nowhere
 	for text != "" {
 		literal, rest, found := strings.Cut(text, "{{")
-		at = at.after(literal)
+		var value int
+		at, value = at.after(literal)
+		in = in.after(literal, at, value)
 		if literal != "" {
 			t.parts = append(t.parts, part{text: literal})
 		}
@@ -71,7 +75,8 @@ func Parse(text string) (Template, error) {
 			return Template{}, fmt.Errorf("has the placeholder %s; there are {{toName}}, {{toEmail}} and {{context.KEY}}, without blanks",
 				excerpt(name))
 		}
-		t.parts = append(t.parts, part{placeholder: name, at: at})
+		t.parts = append(t.parts, part{placeholder: name, at: at, in: in})
+		in = in.afterValue()
 		switch at { // a value can only go on with what it stands in
 		case afterLess:
 			at = inTag
@@ -142,7 +147,7 @@ func (t Template) Pieces(v Values) iter.Seq2[Piece, error] {
 			if p.placeholder != "" {
 				piece.IsValue = true
 				if piece.Text, err = v.value(p.placeholder); err == nil && t.HTML {
-					piece.Text = p.at.escape(piece.Text)
+					piece.Text = p.at.escape(p.in.encode(piece.Text))
 				}
 			}
 			if !yield(piece, err) {
@@ -183,8 +188,9 @@ const (
 	inSingle
 )
 
-// after is where the text ends when it begins at p.
-func (p placement) after(text string) placement {
+// after is where the text ends when it begins at p, and where in the text the value of an attribute begins that it ends in: 0 for one
+// that has begun before it.
+func (p placement) after(text string) (end placement, value int) {
 	for i := range len(text) {
 		c := text[i]
 		blank := strings.IndexByte(" \t\n\f\r", c) >= 0
@@ -206,13 +212,13 @@ func (p placement) after(text string) placement {
 			case c == '>':
 				p = inText
 			case p == beforeValue && c == '"':
-				p = inDouble
+				p, value = inDouble, i+1
 			case p == beforeValue && c == '\'':
-				p = inSingle
+				p, value = inSingle, i+1
 			case p == inTag && c == '=':
-				p = beforeValue
+				p, value = beforeValue, len(text)
 			case p == beforeValue && !blank:
-				p = unquoted
+				p, value = unquoted, i
 			case p == unquoted && blank:
 				p = inTag
 			}
@@ -226,7 +232,7 @@ func (p placement) after(text string) placement {
 			}
 		}
 	}
-	return p
+	return p, value
 }
 
 // escape writes a value as text where it stands, and nothing but text.

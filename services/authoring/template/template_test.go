@@ -3,6 +3,8 @@ package template
 import (
 	"encoding/json"
 	"html"
+	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -102,6 +104,8 @@ func TestAValueBringsNoMarkup(t *testing.T) {
 		"<p><<{{context.a}}",
 		`<a href="{{context.a}}">x</a>`,
 		"<a href={{context.a}}>x</a>",
+		`<a href="https://x.example/{{context.a}}?b={{context.a}}#{{context.a}}">x</a>`,
+		"<a href=https://x.example/{{context.a}}?b={{context.a}}>x</a>",
 		`<p style="color:{{context.a}}">x</p>`,
 		"<p title='a\"{{context.a}}'>x</p>",
 		"<p title={{context.a}}{{context.a}}>x</p>",
@@ -172,6 +176,133 @@ func TestAValueBringsNoMarkup(t *testing.T) {
 				t.Errorf("%s with %q has %v, want %v", template, value, got, want)
 			}
 		}
+	}
+}
+
+// TestAValueInAnAddress: what stands in the address of a link is written as a part of that, and only there.
+func TestAValueInAnAddress(t *testing.T) {
+	t.Parallel()
+	const odd, parameter, elsewhere = `L'Oré"al & O/달빛 +#%41%4`, `L%27Oré%22al%20%26%20O%2F달빛%20%2B%23%41%254`,
+		`L%27Oré%22al%20&%20O/달빛%20+#%41%4`
+	for template, want := range map[string]string{
+		`<a href="https://x.example/apply?brand=V&amp;src=V">`:       `https://x.example/apply?brand=P&src=P`,
+		`<a href='https://x.example/?brand=a-V#V'>`:                  `https://x.example/?brand=a-P#E`,
+		`<a class=b HREF = "https://x.example/?V=V&V">`:              `https://x.example/?E=P&E`,
+		`<a href=https://x.example/V?b=V>`:                           `https://x.example/E?b=P`,
+		`<a href="https://x.example/V&b=V">`:                         `https://x.example/E&b=P`,
+		`<a href="https://x.example/a&b=V">`:                         `https://x.example/a&b=E`,
+		`<a href="https://x.example/&#63;a&#61;V&amp;b&#61;c=V#?V">`: `https://x.example/?a=P&b=c=P#?E`,
+		`<a href="V">`:               `V`,
+		`<a href=V>`:                 `V`,
+		`<a href=" V/V?a=V&b=V">`:    ` V/E?a=P&b=P`,
+		`<a href="V?a=V&#38;b=V">`:   `V?a=P&b=P`,
+		`<a href="VV">`:              `VE`,
+		`<a href="mailto:V?body=V">`: `mailto:E?body=P`,
+		`<img src="https://x.example/?a=V" title="?a=V" alt='V'>`:   `https://x.example/?a=P ?a=V V`,
+		`<a data-href="?a=V" title="href='https://x.example/?a=V">`: `?a=V href='https://x.example/?a=V`,
+		`<a href="https://x.example/?a=" title="V" src="?a=V">`:     `https://x.example/?a= V ?a=P`,
+	} {
+		parsed, err := Parse(strings.ReplaceAll(template, "V", "{{context.v}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for value, as := range map[string][2]string{odd: {parameter, elsewhere}, "O달빛-마루.1_~": {"O달빛-마루.1_~", "O달빛-마루.1_~"}} {
+			got, err := parsed.Render(Values{Context: func() (map[string]jsontext.Value, error) {
+				raw, err := json.Marshal(value)
+				return map[string]jsontext.Value{"v": raw}, err
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tokens := nethtml.NewTokenizer(strings.NewReader(got))
+			tokens.Next()
+			var values []string
+			for _, a := range tokens.Token().Attr {
+				if a.Key != "class" {
+					values = append(values, a.Val)
+				}
+			}
+			says := strings.NewReplacer("V", value, "P", as[0], "E", as[1]).Replace(want)
+			if strings.Join(values, " ") != says {
+				t.Errorf("%s:\n got %q\nwant %q", template, values, says)
+			}
+		}
+	}
+}
+
+// TestAParameterIsTheValue: whoever reads the query of a link reads the value, and no parameter more, and what needs no encoding is
+// written as it is.
+func TestAParameterIsTheValue(t *testing.T) {
+	t.Parallel()
+	parsed, err := Parse(`<a href="https://x.example/?a={{toName}}&amp;b=1">`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.StringOfN(rapid.RuneFrom([]rune("aZ9가é&#+= ;/?'\"\\{}<>`%-._~@:,!$()*")), 1, 12, -1).Draw(t, "name")
+		got, err := parsed.Render(Values{ToName: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens := nethtml.NewTokenizer(strings.NewReader(got))
+		tokens.Next()
+		href := tokens.Token().Attr[0].Val
+		to, err := url.Parse(href)
+		if err != nil {
+			t.Fatalf("%q: %v", href, err)
+		}
+		q, err := url.ParseQuery(to.RawQuery)
+		read := encoded.ReplaceAllStringFunc(name, func(s string) string {
+			s, _ = url.PathUnescape(s)
+			return s
+		})
+		if err != nil || len(q) != 2 || q.Get("a") != read || q.Get("b") != "1" || to.Fragment != "" {
+			t.Fatalf("%q is %q: %v, %v", name, href, q, err)
+		}
+		if plain.MatchString(name) && href != "https://x.example/?a="+name+"&b=1" {
+			t.Fatalf("%q is %q", name, href)
+		}
+	})
+}
+
+// encoded is a byte in an address, plain what nothing of an address has to be encoded of.
+var (
+	encoded = regexp.MustCompile(`(?i)%[0-9a-f]{2}`)
+	plain   = regexp.MustCompile(`^[a-zA-Z0-9._~가é-]*$`)
+)
+
+// TestUsual: a value is ordinary by where it stands.
+func TestUsual(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		template, value string
+		want            bool
+	}{
+		{"<p>V</p>", "O'Brien & \"Co\" <b>", true},
+		{"<p>V</p>", "a\u200bb", false},
+		{"V", "a b", true},
+		{"V", "a\u200bb", false},
+		{`<a href="V">`, "https://hub.example/a?b=c", true},
+		{`<a href="V?b=1">`, "javascript:alert(1)", false},
+		{`<a href="V">`, "mailto:a@b.example", false},
+		{`<a href="V">`, "", false},
+		{`<a href="https://hub.example/V?b=V">`, "달빛-70001", true},
+		{`<a href="https://hub.example/V">`, "O'달빛", false},
+		{`<a href="https://hub.example/?b=V">`, "a\u00a0b", false},
+		{`<a href="https://hub.example/?b=V">`, strings.Repeat("a", 4000), false},
+		{`<p style="color:V">`, "red", false},
+	} {
+		parsed, err := Parse(strings.ReplaceAll(c.template, "V", "{{context.v}}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, _ := json.Marshal(map[string]string{"v": c.value})
+		if got := parsed.Usual(Values{Context: contextOf(raw)}); got != c.want {
+			t.Errorf("%s with %q: %t", c.template, c.value, got)
+		}
+	}
+	if missing, _ := Parse("{{toName}}"); missing.Usual(Values{}) {
+		t.Error("what has no value is usual")
 	}
 }
 

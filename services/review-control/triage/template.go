@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"html"
+	"regexp"
 	"strings"
 )
 
@@ -12,13 +13,19 @@ import (
 type Template struct {
 	// literals are what stands before, between and behind the placeholders.
 	literals, placeholders []string
+	// inTag tells of each placeholder whether it stands in a tag, where it may be a part of a link's address.
+	inTag []bool
 }
 
 // ParseTemplate takes a template apart. It is false for one whose braces do not match.
 func ParseTemplate(text string) (Template, bool) {
 	var t Template
+	inTag := false
 	for {
 		literal, rest, found := strings.Cut(text, "{{")
+		if i := strings.LastIndexAny(literal, "<>"); i >= 0 {
+			inTag = literal[i] == '<'
+		}
 		t.literals = append(t.literals, literal)
 		if !found {
 			return t, true
@@ -27,7 +34,7 @@ func ParseTemplate(text string) (Template, bool) {
 		if !closed {
 			return Template{}, false
 		}
-		t.placeholders = append(t.placeholders, name)
+		t.placeholders, t.inTag = append(t.placeholders, name), append(t.inTag, inTag)
 		text = after
 	}
 }
@@ -73,8 +80,9 @@ func ValuesOf(toName, toEmail string, context json.RawMessage) Values {
 }
 
 // Makes tells whether the text is what the template becomes for the values, and nothing else: in HTML each
-// value has to stand there as text. So whoever reads the template and the values has read the text,
-// whatever made it. The spans are where the values stand, each by its first byte and the one behind its last.
+// value has to stand there as text, and may in a tag be encoded for an address. So whoever reads the template and the
+// values has read the text, whatever made it. The spans are where the values stand, each by its first byte and the one
+// behind its last.
 func (t Template) Makes(text string, v Values, isHTML bool) (spans [][2]int, made bool) {
 	left := text
 	for i, literal := range t.literals {
@@ -91,7 +99,7 @@ func (t Template) Makes(text string, v Values, isHTML bool) (spans [][2]int, mad
 			return nil, false
 		}
 		from := len(text) - len(left)
-		if left, found = cutValue(left, value, isHTML); !found {
+		if left, found = cutValue(left, value, isHTML, t.inTag[i]); !found {
 			return nil, false
 		}
 		spans = append(spans, [2]int{from, len(text) - len(left)})
@@ -99,14 +107,21 @@ func (t Template) Makes(text string, v Values, isHTML bool) (spans [][2]int, mad
 	return spans, left == ""
 }
 
-// cutValue takes a value off the begin of a text. In HTML each of its characters may stand as its number,
-// and those that mean something there have to be escaped.
-func cutValue(text, value string, isHTML bool) (rest string, found bool) {
+// cutValue takes a value off the begin of a text. In HTML each of its characters may stand as its number, and those that mean
+// something there have to be escaped. In a tag those that mean something in an address may stand as their byte.
+func cutValue(text, value string, isHTML, inTag bool) (rest string, found bool) {
 	if !isHTML {
 		return strings.CutPrefix(text, value)
 	}
-	for _, r := range value {
-		if rest, found = strings.CutPrefix(text, fmt.Sprintf("&#%d;", r)); !found {
+	for i, r := range value {
+		rest, found = text, false
+		if inTag && r < 0x80 && !unreserved(r) && !escape.MatchString(value[i:]) {
+			rest, found = strings.CutPrefix(text, fmt.Sprintf("%%%02X", r))
+		}
+		if !found {
+			rest, found = strings.CutPrefix(text, fmt.Sprintf("&#%d;", r))
+		}
+		if !found {
 			if rest, found = strings.CutPrefix(text, html.EscapeString(string(r))); !found {
 				return "", false
 			}
@@ -114,6 +129,14 @@ func cutValue(text, value string, isHTML bool) (rest string, found bool) {
 		text = rest
 	}
 	return text, true
+}
+
+// escape is a byte that is encoded already.
+var escape = regexp.MustCompile(`^%[0-9A-Fa-f]{2}`)
+
+// unreserved tells a character of which RFC 3986 says that it stands as it is.
+func unreserved(r rune) bool {
+	return r|0x20 >= 'a' && r|0x20 <= 'z' || r >= '0' && r <= '9' || strings.ContainsRune("-._~", r)
 }
 
 // Outline are the parts of a template; all of a text that is none.

@@ -15,7 +15,7 @@ import (
 func TestMakes(t *testing.T) {
 	t.Parallel()
 	v := triage.ValuesOf("Kim & <Son>", "kim@shop.example",
-		json.RawMessage(`{"brand":"Glow","n":1.50,"ok":true,"list":[1],"none":null,"a":{"b":1}}`))
+		json.RawMessage(`{"brand":"Glow","n":1.50,"ok":true,"list":[1],"none":null,"a":{"b":1},"odd":"L'O & 달%25%é%"}`))
 	for _, c := range []struct {
 		template, text string
 		html, want     bool
@@ -33,6 +33,14 @@ func TestMakes(t *testing.T) {
 		{"{{context.none}}", "null", false, false},
 		{"{{context.absent}}", "", false, false},
 		{"{{toEmail}} }} {", "kim@shop.example }} {", false, true},
+		// In an address what would end it is encoded, in a text nothing is.
+		{`<a href="?b={{context.odd}}">a</a>`, `<a href="?b=L%27O%20%26%20달%25%25é%25">a</a>`, true, true},
+		{`<a href="/{{context.odd}}">a</a>`, `<a href="/L%27O%20&amp;%20달%25%é%">a</a>`, true, true},
+		{`<p>1 > 0</p><a href="{{context.brand}}?b={{context.odd}}c">`, `<p>1 > 0</p><a href="Glow?b=L%27O%20%26%20달%25%25é%25c">`, true, true},
+		{`<a href="?b={{context.brand}}">`, `<a href="?b=Gl%6fw">`, true, false},
+		{`<a href="?b={{context.brand}}">`, `<a href="?b=Gl%6Fw">`, true, false},
+		{`<a href="/x">{{context.odd}}`, `<a href="/x">L%27O%20%26%20달%25%25é%25`, true, false},
+		{`/?b={{context.odd}}`, `/?b=L%27O%20%26%20달%25%25é%25`, false, false},
 		{"Visit us{{context.brand}}", "Visit us <a href=//evil.example>Glow</a>", true, false},
 	} {
 		template, ok := triage.ParseTemplate(c.template)

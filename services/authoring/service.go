@@ -371,8 +371,8 @@ func explainReason(reason string, t Recipient, meant *Meant) string {
 		return fmt.Sprintf("must be a verified contact of partner %d with an active account%s", t.PartnerID,
 			instead)
 	case b2cMember:
-		return "is the address of a B2C member, and members are never written to: leave the target out, or write to a contact of the " +
-			"partner (search_partner_contacts lists them)"
+		return "is the address of a B2C member, and members are never written to: leave the target out, or write to another contact " +
+			"of the partner, if search_partner_contacts lists one"
 	}
 	return "may not be written to: " + reason
 }

@@ -142,7 +142,7 @@ func (t DraftTarget) asks() repeat.Target {
 type repetition struct{ says, doubt string }
 
 // repeats says of targets of a draft, by their place, which earlier mail they repeat: of drafts that were queued before it, or have moved
-// on before it did (decided on, sent); of all as long as it was not queued.
+// on before it did (decided on, sent); of all without a time before.
 func (s *Service) repeats(ctx context.Context, id ID, before *time.Time, targets []repeat.Target) (map[int]repetition, error) {
 	now, since := s.c.Now(), (*time.Time)(nil)
 	if s.c.ContactPause > 0 {

@@ -271,7 +271,8 @@ type RecipientView struct {
 	Repeats string `json:"repeats,omitempty"`
 }
 
-// pageRecipients answers who the targets are; one row more than the page is read, to tell whether another page follows.
+// pageRecipients answers who the targets are; one row more than the page is read, to tell whether another page follows. It is asked when
+// the draft is queued, and of two that are queued at once either may be the first: so drafts that were queued later count, too.
 func (s *Service) pageRecipients(ctx context.Context, in RecipientsRequest) (RecipientsResponse, error) {
 	id, err := in.id()
 	if err != nil {
@@ -281,8 +282,7 @@ func (s *Service) pageRecipients(ctx context.Context, in RecipientsRequest) (Rec
 	if err != nil {
 		return RecipientsResponse{}, err
 	}
-	draft, err := s.c.Store.Draft(ctx, id)
-	if err != nil {
+	if _, err := s.c.Store.Draft(ctx, id); err != nil {
 		return RecipientsResponse{}, err
 	}
 	targets, err := s.c.Store.DraftRecipients(ctx, id, lastIndex(in.After), limit+1)
@@ -293,7 +293,7 @@ func (s *Service) pageRecipients(ctx context.Context, in RecipientsRequest) (Rec
 	for i, t := range targets {
 		asked[i] = t.asks()
 	}
-	found, err := s.repeats(ctx, id, draft.QueuedAt, asked)
+	found, err := s.repeats(ctx, id, nil, asked)
 	if err != nil {
 		return RecipientsResponse{}, err
 	}

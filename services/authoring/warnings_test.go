@@ -614,6 +614,13 @@ func TestRepeatsOfLaterDrafts(t *testing.T) {
 	}
 	says("the first of a moment", twins[0], "")
 	says("the second of a moment", twins[1], "the same text is in draft "+twins[0]+", which is about to leave (in_review)")
+	// Who queues one is told of the other, whichever of two at once has come first.
+	for i, id := range twins {
+		if got := must[authoring.RecipientsResponse](t)(operate[authoring.RecipientsResponse](h, authoring.DraftRecipientsPath,
+			object{"draft_id": id})).Recipients[0].Repeats; got != "the same text is in draft "+twins[1-i]+", which is about to leave (in_review)" {
+			t.Errorf("the recipient of draft %s: %q", id, got)
+		}
+	}
 }
 
 // TestRejectedAndCancelled: what a reviewer has rejected stays so where its draft was cancelled then, and hides nothing that was rejected

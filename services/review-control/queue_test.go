@@ -210,6 +210,40 @@ func TestQueueBreaksOff(t *testing.T) {
 	}
 }
 
+// TestQueuedAtOnce has another draft for the same recipient be queued between the look and the leap: the answer tells of it, and where
+// authoring does not say so any more, of what was known before.
+func TestQueuedAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	const known, news = "a mail left with draft 7 a day ago", "a mail is in draft 9, which is about to leave (in_review)"
+	for _, c := range []struct {
+		down   error
+		target int
+		says   string
+	}{{nil, 1, news}, {fault.New(fault.DB, "away"), 0, known}} {
+		id, key := h.authoring.draft(2, func(d *draftRow) { d.targets[0].Repeats = known }), newKey()
+		h.authoring.hook(func(transition) {
+			h.authoring.change(id, func(d *draftRow) { d.targets[0].Repeats, d.targets[1].Repeats = "", news })
+			h.authoring.mu.Lock()
+			defer h.authoring.mu.Unlock()
+			h.authoring.asked = func(string) { h.authoring.say(c.down) }
+		})
+		first, err := h.send(agent(t.Context()), key, queueing(id))
+		h.authoring.mu.Lock()
+		h.authoring.before, h.authoring.asked, h.authoring.down = nil, nil, nil
+		h.authoring.mu.Unlock()
+		email := h.authoring.row(id).targets[c.target].ToEmail
+		if want := fmt.Sprintf(`1 of 2 targets repeat an earlier mail: target %d (%s: %s)`, c.target, email, c.says); err != nil ||
+			!strings.Contains(first.data, want) {
+			t.Errorf("%s, %v; want %s", first.data, err, want)
+		}
+		h.authoring.change(id, func(d *draftRow) { d.targets[1].Repeats = "" })
+		if again, err := h.send(agent(t.Context()), key, queueing(id)); err != nil || again.data != first.data {
+			t.Errorf("%s, %v; want %s", again.data, err, first.data)
+		}
+	}
+}
+
 // TestQueueRefusedByAuthoring has a person cancel the draft between the look and the leap.
 func TestQueueRefusedByAuthoring(t *testing.T) {
 	t.Parallel()

@@ -7,6 +7,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"time"
 
 	"hub.internal/pkg/audit"
 	"hub.internal/pkg/fault"
@@ -142,8 +144,7 @@ func (q *Queue) intend(ctx context.Context, in reviewcontrol.Intent) (reviewcont
 	if err != nil {
 		return reviewcontrol.Intent{}, err
 	}
-	in.Warnings = triage.Repeats(len(targets), func(i int) (email, says string) { return targets[i].ToEmail, targets[i].Repeats })
-	in.Warnings = append(in.Warnings, q.service.PolicyWarnings(draft)...)
+	in.Warnings = append(repeats(targets), q.service.PolicyWarnings(draft)...)
 	in.TargetCount, in.Maker, in.Sender = len(targets), draft.Maker, mailer.Address{Name: draft.SenderName, Email: draft.SenderEmail}
 	return q.store.Intend(ctx, in, targets)
 }
@@ -221,7 +222,7 @@ func (q *Queue) end(ctx context.Context, in reviewcontrol.Intent) (tool.Result, 
 	answer, err := write.Answer(ReviewQueued{
 		DraftID: in.DraftID.String(), ID: in.DraftID.String(), Status: reviewcontrol.InReview, QueuedAt: schema.Moment(in.QueuedAt),
 		TargetCount: in.TargetCount, ReviewURL: q.c.PublicURL + "/drafts/" + in.DraftID.String(), From: Mailbox(from),
-		Warnings: in.Warnings,
+		Warnings: q.warnings(ctx, in),
 	}, in.TargetCount)
 	if err != nil {
 		return tool.Result{}, err
@@ -229,6 +230,28 @@ func (q *Queue) end(ctx context.Context, in reviewcontrol.Intent) (tool.Result, 
 	return q.store.Enqueue(ctx, in, answer, audit.Entry{At: in.QueuedAt, Caller: in.Caller, Tool: queueForReview, Outcome: audit.OK,
 		Count: in.TargetCount, InputHash: in.InputHash, Took: max(q.c.Now().Sub(in.QueuedAt), 0),
 		Detail: map[string]any{"draft_id": in.DraftID.String(), "targets": in.TargetCount, "actor": in.Actor, "note": in.Note}})
+}
+
+// repeats warns of targets that repeat an earlier mail.
+func repeats(targets []reviewcontrol.Target) []tool.Warning {
+	return triage.Repeats(len(targets), func(i int) (email, says string) { return targets[i].ToEmail, targets[i].Repeats })
+}
+
+// againTimeout bounds the wait for authoring's second word about repeats: the draft is queued without it.
+const againTimeout = 2 * time.Second
+
+// warnings are the intent's, with the repeats that authoring knows of now: of two drafts that are queued at once neither has seen the
+// other before, and whichever authoring has moved last sees it now. Without an answer those stay that were known before.
+func (q *Queue) warnings(ctx context.Context, in reviewcontrol.Intent) []tool.Warning {
+	ctx, cancel := context.WithTimeout(ctx, againTimeout)
+	defer cancel()
+	targets, err := q.c.Drafts.Recipients(ctx, in.DraftID)
+	if err != nil {
+		q.c.Logger.WarnContext(ctx, "authoring does not say what a queued draft repeats", "draft_id", in.DraftID, "error", err)
+		return in.Warnings
+	}
+	others := slices.DeleteFunc(slices.Clone(in.Warnings), func(w tool.Warning) bool { return w.Rule == triage.RepeatRule })
+	return append(repeats(targets), others...)
 }
 
 // Complete is the job of an intent: it ends what its call did not.

@@ -7,6 +7,9 @@ import (
 	"hub.internal/pkg/tool"
 )
 
+// RepeatRule is the rule of the warning of repeats.
+const RepeatRule = "draft.repeated"
+
 // mostNamed is how many targets a warning names.
 const mostNamed = 3
 
@@ -30,6 +33,6 @@ func Repeats(targets int, of func(i int) (email, says string)) []tool.Warning {
 	if count > mostNamed {
 		more = fmt.Sprintf(" and %d more", count-mostNamed)
 	}
-	return []tool.Warning{{Rule: "draft.repeated", Message: fmt.Sprintf("%d of %d targets repeat an earlier mail: %s%s; reviewers see it",
+	return []tool.Warning{{Rule: RepeatRule, Message: fmt.Sprintf("%d of %d targets repeat an earlier mail: %s%s; reviewers see it",
 		count, targets, strings.Join(first, ", "), more)}}
 }

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"encoding/json"
+	"io"
 	"maps"
 	"net/http"
 	"os"
@@ -17,6 +18,7 @@ import (
 
 	"hub.internal/pkg/caller"
 	"hub.internal/pkg/caller/callertest"
+	"hub.internal/pkg/fault"
 	"hub.internal/pkg/tool"
 	"hub.internal/pkg/web"
 	"hub.internal/services/gateway"
@@ -451,6 +453,33 @@ func TestTheDescriptionIsForEverybodyAndCounted(t *testing.T) {
 			case n == 3 && (r.StatusCode != 429 || r.Header.Get("Retry-After") == ""):
 				t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)
 			}
+		}
+	}
+}
+
+// TestTheErrorsSayWhatTryingAgainDependsOn: of a code with failures of both kinds the table leads to what the failure says.
+func TestTheErrorsSayWhatTryingAgainDependsOn(t *testing.T) {
+	t.Parallel()
+	e := newFixture(t, withPages(t))
+	request, err := http.NewRequestWithContext(t.Context(), "GET", e.url+"/docs", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Accept", "text/html")
+	r, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := io.ReadAll(r.Body)
+	r.Body.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code, want := range map[fault.Code]string{fault.Conflict: "as retryable says", fault.DBTimeout: "as retryable says", fault.DB: "yes",
+		fault.RateLimit: "yes", fault.Idempotency: "no"} {
+		_, row, _ := strings.Cut(string(page), "<tr><td><code>"+string(code)+"</code></td>")
+		if row, _, _ = strings.Cut(row, "</tr>"); !strings.Contains(row, `data-label="Try again">`+want+"</td>") {
+			t.Errorf("%s: %s", code, row)
 		}
 	}
 }

@@ -156,7 +156,7 @@ func failures() map[fault.Code]failure {
 			{"index": 0, "externalId": 7, "toEmail": "someone@company.example"}}}},
 		fault.RateLimit: {Message: "Too many calls: the user limit is reached. Try again in 2 s.",
 			Details: object{"retryAfter": 2, "scope": "user"}},
-		fault.DBTimeout: {Message: "The statement ran longer than 30000 ms and was stopped."},
+		fault.DBTimeout: {Message: "The source database did not answer in time."},
 		fault.DB:        {Message: "The query service is not available right now. Try again in a moment."},
 		fault.Internal:  {Message: "An unexpected error occurred. Quote the request_id when you report it."},
 		fault.BadAmount: {Message: "The price does not hold: supplyAmount and vat do not add up to amount.",

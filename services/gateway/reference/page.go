@@ -179,11 +179,11 @@ type (
 	// example is a call and its answer, as tests have executed it. ID is its anchor in the page, Curl a command that can be pasted
 	// into a shell.
 	example struct{ ID, Title, Curl, Answer string }
-	// code is a row of the table of all errors. Again says whether the same call may succeed later.
+	// code is a row of the table of all errors. Again says whether the same call may succeed later, in words.
 	code struct {
 		Code   fault.Code
 		Status int
-		Again  bool
+		Again  string
 		Text   string
 	}
 )
@@ -406,18 +406,25 @@ func codes() []code {
 		fault.AuthRevoked: "The credential was revoked, or its app is not active.",
 		fault.Scope:       "The credential lacks the scope; details.scope names it.",
 		fault.NotFound:    "There is no such thing.",
-		fault.Conflict:    "Its state does not allow it; details say more. REQUEST_IN_PROGRESS: the first call with the key still runs.",
+		fault.Conflict: "Its state does not allow it; details say more. Retryable with Retry-After alone, as while the first call with " +
+			"the key still runs (REQUEST_IN_PROGRESS).",
 		fault.Idempotency: "The Idempotency-Key was used before with another input.",
 		fault.Suppressed:  "Targets are on the suppression list; details.targets lists them.",
 		fault.RateLimit:   "Too many calls, or too much at once; wait for Retry-After.",
-		fault.DBTimeout:   "The statement ran too long and was stopped.",
-		fault.DB:          "A service or a database is not available right now.", fault.Internal: "A defect of Hub; quote the request_id.",
+		fault.DBTimeout: "The source did not answer in time. A statement of execute_read_sql that ran into its own time, with " +
+			"details.timeout_ms, would again, and is not retryable.",
+		fault.DB: "A service or a database is not available right now.", fault.Internal: "A defect of Hub; quote the request_id.",
 		fault.BadAmount:          "A price does not hold; details.rule says why.",
 		fault.AccountLinkMissing: "The user has to link their account first, at link_url.",
 	}
+	again := map[bool]string{true: "yes", false: "no"}
 	var all []code
 	for c, status := range fault.Codes() {
-		all = append(all, code{c, status, fault.New(c, "").Retryable(), said[c]})
+		row := code{c, status, again[fault.New(c, "").Retryable()], said[c]}
+		if c == fault.Conflict || c == fault.DBTimeout { // there are failures of both kinds
+			row.Again = "as retryable says"
+		}
+		all = append(all, row)
 	}
 	slices.SortFunc(all, func(a, b code) int { return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Code, b.Code)) })
 	return all

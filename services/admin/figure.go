@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math"
 	"regexp"
@@ -152,18 +153,21 @@ func Numbers(raw json.RawMessage) (values []float64, ok bool) {
 	return values, some
 }
 
-// dateOnly begins with a date; what may follow is a time of no known zone.
-var dateOnly = regexp.MustCompile(`^\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?)?$`)
+// zoneless is a moment without a zone, as Hub's tools answer those of the source: in UTC.
+var zoneless = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d(?:\.\d+)?)?$`)
 
-// DateOf is the day that a text names, or the moment whose day depends on where the reader is. False for neither.
+// DateOf is the day that a text names, or the moment whose day depends on where the reader is; without a zone it is of UTC. False for
+// neither.
 func DateOf(raw json.RawMessage) (day string, at time.Time, ok bool) {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return "", at, false
 	}
-	if dateOnly.MatchString(s) {
-		_, err := time.Parse(time.DateOnly, s[:len(time.DateOnly)])
-		return s[:len(time.DateOnly)], at, err == nil
+	if _, err := time.Parse(time.DateOnly, s); err == nil {
+		return s, at, true
+	}
+	if m := zoneless.FindStringSubmatch(s); m != nil {
+		s = m[1] + "T" + m[2] + cmp.Or(m[3], ":00") + "Z"
 	}
 	at, err := time.Parse(time.RFC3339Nano, s)
 	return "", at, err == nil && !at.IsZero()

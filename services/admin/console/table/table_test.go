@@ -102,7 +102,9 @@ func TestFormats(t *testing.T) {
 			"0 (0.0 % of the largest: info 0)"},
 		{admin.Sparkline, "[1]", "~1 from 1 to 1: first 1, last 1"}, {admin.Sparkline, "[null,3,null,1,null]",
 			"~5 from 1 to 3: first 3, last 1"}, {admin.Sparkline, "[null]", "[]"}, {admin.Sparkline, "7", "7"},
-		{admin.Date, `"2026-01-31"`, "2026-01-31"}, {admin.Date, `"2026-01-31 23:30:00"`, "2026-01-31"},
+		{admin.Date, `"2026-01-31"`, "2026-01-31"}, {admin.Date, `"2026-01-31 23:30:00"`, "day 2026-01-31T23:30:00Z"},
+		{admin.Date, `"2026-04-30T15:00:00"`, "day 2026-04-30T15:00:00Z"}, {admin.Date, `"2026-04-30T15:00"`, "day 2026-04-30T15:00:00Z"},
+		{admin.Date, `"2026-04-30T15:00:00.5"`, "day 2026-04-30T15:00:00.5Z"}, {admin.Date, `"2026-04-30T25:00"`, "2026-04-30 25:00"},
 		{admin.Date, `"2026-01-31T23:30:00+09:00"`, "day 2026-01-31T14:30:00Z"}, {admin.Date, `"2026-02-31"`, "2026-02-31"},
 		{admin.Date, "20260131", "20,260,131"}, {"of a later release", "1234", "1,234"},
 	} {

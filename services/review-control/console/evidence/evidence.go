@@ -27,7 +27,7 @@ type Value struct {
 	Kind    string
 	Text    string
 	Members []Member
-	// At is a moment that the text says with its zone.
+	// At is a moment that the text says, with its zone or as Hub's tools answer those of the source: without one, of UTC.
 	At time.Time
 }
 
@@ -127,6 +127,9 @@ func Read(raw json.RawMessage, most int) (v Value, cut bool) {
 	return v, err != nil
 }
 
+// zoneless is a moment as Hub's tools answer those of the source.
+const zoneless = "2006-01-02T15:04:05"
+
 // errCut ends the reading of evidence that is larger than a page shows.
 var errCut = errors.New("there is more")
 
@@ -157,8 +160,10 @@ func (e *reader) value(depth int) (Value, error) {
 		}
 		return e.members("list", depth)
 	case string:
-		if at, err := time.Parse(time.RFC3339, t); err == nil {
-			return Value{Kind: "moment", Text: t, At: at}, nil
+		for _, layout := range []string{time.RFC3339, zoneless} {
+			if at, err := time.Parse(layout, t); err == nil {
+				return Value{Kind: "moment", Text: t, At: at}, nil
+			}
 		}
 		return Value{Kind: "text", Text: t}, nil
 	case json.Number:

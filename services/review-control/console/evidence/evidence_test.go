@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 )
 
@@ -85,6 +86,14 @@ func TestNames(t *testing.T) {
 	}
 	if at := v.Members[6].Value; at.Kind != "moment" || at.At.UTC().Hour() != 0 {
 		t.Errorf("%+v", at)
+	}
+	for text, want := range map[string]string{"2030-11-21T00:00:00": "2030-11-21T00:00:00Z",
+		"2030-11-21T00:00:00.25": "2030-11-21T00:00:00.25Z", "2030-11-21": "", "2030-11-21 00:00:00": "", "2030-13-21T00:00:00": "", "2030-11-21T00:00:00+09:00": "2030-11-20T15:00:00Z"} {
+		got, _ := Read(json.RawMessage(`"`+text+`"`), 1)
+		says := got.At.UTC().Format(time.RFC3339Nano)
+		if (got.Kind == "moment") != (want != "") || want != "" && says != want || got.Text != text {
+			t.Errorf("%s: %+v", text, got)
+		}
 	}
 	if got := names(v.Take(func(name string) bool { return name == "paid" })); got != "paid " || len(v.Members) != 6 {
 		t.Errorf("%s was taken of %+v", got, v)

@@ -78,9 +78,9 @@ func (a address) encode(value string) string {
 	for i := range len(value) {
 		c := value[i]
 		stays := c > ' ' && c != 0x7f && strings.IndexByte("\"'<>\\^`{|}", c) < 0
-		if a == parameter && c < 0x80 {
-			stays = isHex(c) || c|0x20 >= 'g' && c|0x20 <= 'z' || strings.IndexByte("-._~", c) >= 0 ||
-				c == '%' && i+2 < len(value) && isHex(value[i+1]) && isHex(value[i+2])
+		if a == parameter {
+			stays = stays && strings.IndexByte("#&+;", c) < 0 &&
+				(c != '%' || i+2 < len(value) && isHex(value[i+1]) && isHex(value[i+2]))
 		}
 		if stays {
 			b.WriteByte(c)

@@ -182,8 +182,9 @@ func TestAValueBringsNoMarkup(t *testing.T) {
 // TestAValueInAnAddress: what stands in the address of a link is written as a part of that, and only there.
 func TestAValueInAnAddress(t *testing.T) {
 	t.Parallel()
-	const odd, parameter, elsewhere = `L'Oré"al & O/달빛 +#%41%4`, `L%27Oré%22al%20%26%20O%2F달빛%20%2B%23%41%254`,
+	const odd, parameter, elsewhere = `L'Oré"al & O/달빛 +#%41%4`, `L%27Oré%22al%20%26%20O/달빛%20%2B%23%41%254`,
 		`L%27Oré%22al%20&%20O/달빛%20+#%41%4`
+	const plainly = "kim@o.example/달빛-마루.1_~:,!$()*"
 	for template, want := range map[string]string{
 		`<a href="https://x.example/apply?brand=V&amp;src=V">`:       `https://x.example/apply?brand=P&src=P`,
 		`<a href='https://x.example/?brand=a-V#V'>`:                  `https://x.example/?brand=a-P#E`,
@@ -206,7 +207,7 @@ func TestAValueInAnAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for value, as := range map[string][2]string{odd: {parameter, elsewhere}, "O달빛-마루.1_~": {"O달빛-마루.1_~", "O달빛-마루.1_~"}} {
+		for value, as := range map[string][2]string{odd: {parameter, elsewhere}, plainly: {plainly, plainly}} {
 			got, err := parsed.Render(Values{Context: func() (map[string]jsontext.Value, error) {
 				raw, err := json.Marshal(value)
 				return map[string]jsontext.Value{"v": raw}, err
@@ -268,7 +269,7 @@ func TestAParameterIsTheValue(t *testing.T) {
 // encoded is a byte in an address, plain what nothing of an address has to be encoded of.
 var (
 	encoded = regexp.MustCompile(`(?i)%[0-9a-f]{2}`)
-	plain   = regexp.MustCompile(`^[a-zA-Z0-9._~가é-]*$`)
+	plain   = regexp.MustCompile(`^[a-zA-Z0-9._~가é@:,!$()*/?=-]*$`)
 )
 
 // TestUsual: a value is ordinary by where it stands.

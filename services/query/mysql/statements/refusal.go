@@ -89,6 +89,9 @@ func (r *Reader) translate(ctx context.Context, st query.Statement, answered *my
 	case errno.Syntax, errno.EmptyQuery:
 		return syntax(st.Text, written, answered.Message, r.dialect(ctx))
 	case errno.NeedsHypergraph, errno.UnknownType, errno.NotSupported:
+		if answered.Number == errno.NotSupported && !strings.Contains(answered.Message, "NULLS") {
+			break // IN with LIMIT, which has words of its own
+		}
 		if hint := advice.Syntax(written, r.dialect(ctx)); hint != "" {
 			return hint
 		}

@@ -103,8 +103,7 @@ var foreignForms = []foreignForm{
 	{"DISTINCT ON", nil,
 		"DISTINCT ON is PostgreSQL's: number the rows with ROW_NUMBER() OVER (PARTITION BY … ORDER BY …) in a WITH, and take number 1"},
 	{"NULLS LAST|FIRST", nil, "NULLS {1} is not known here: write ORDER BY col IS NULL, col; NULL is the least, so DESC has it last"},
-	{"IGNORE|RESPECT NULLS", nil,
-		"{0} NULLS is not known here: leave rows with NULL out in a WITH, and compute the window function over that"},
+	{"IGNORE NULLS", nil, nullsAdvice},
 	{"FULL OUTER|JOIN", nil, "FULL JOIN is not known here: write a LEFT JOIN, UNION, and a RIGHT JOIN"},
 	{"EPOCH FROM", nil, "EXTRACT(EPOCH FROM col) is PostgreSQL's: write UNIX_TIMESTAMP(col)"},
 	{"[|]", nil, "square brackets are SQL Server's or PostgreSQL's: write a name in `backquotes`, and a list as IN (1, 2)"},
@@ -147,6 +146,7 @@ var formsByServer = map[string][]foreignForm{
 		{"PERCENTILE_CONT|PERCENTILE_DISC (", hasNoWindow,
 			"{0} needs a window here: write SELECT DISTINCT {0}(0.5) WITHIN GROUP (ORDER BY col) OVER (PARTITION BY group)"},
 		{"LAG|LEAD (", hasDefault, "{0} takes no value for where there is no row here: write COALESCE({0}(col, 1) OVER (…), 0)"},
+		{"RESPECT NULLS", nil, nullsAdvice},
 		{"RANGE INTERVAL", nil, rangeAdvice},
 		{"RANGE BETWEEN INTERVAL", nil, rangeAdvice},
 		{"RANGE BETWEEN", endsAtInterval, rangeAdvice},
@@ -166,6 +166,7 @@ const (
 	distinctFromAdvice = "IS DISTINCT FROM is not known here: write NOT (a <=> b), and a <=> b for IS NOT DISTINCT FROM"
 	rangeAdvice        = "RANGE with an INTERVAL is not known here: write ROWS over one row a day, or a subquery with WHERE b.day BETWEEN " +
 		"a.day - INTERVAL 6 DAY AND a.day"
+	nullsAdvice         = "{0} NULLS is not known here: leave rows with NULL out in a WITH, and compute the window function over that"
 	varcharAdvice       = "CAST has no type VARCHAR here: write CHAR"
 	substringIndexUsage = "SUBSTRING_INDEX takes a text, a delimiter and a number: SUBSTRING_INDEX(email, '@', -1)"
 )

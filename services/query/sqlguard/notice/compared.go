@@ -36,7 +36,7 @@ func (c *Catalog) Compared(text string, now time.Time) (list []Comparison) {
 		return nil
 	}
 	for i := range r.Tokens {
-		if !r.beginsValue(i) || r.Key(i-1) == "NOT" || r.Key(i-1) == "(" && r.Key(i-2) == "NOT" {
+		if !r.beginsValue(i) {
 			continue
 		}
 		of, known := r.column(i)
@@ -48,7 +48,7 @@ func (c *Catalog) Compared(text string, now time.Time) (list []Comparison) {
 		if asked, is := r.asked(i, now); is {
 			of, since = asked.reference, r.since(i, asked)
 		}
-		if len(texts) > 0 || !since.IsZero() {
+		if (len(texts) > 0 || !since.IsZero()) && !r.negated(i) {
 			list = append(list, Comparison{Table: strings.ToLower(of.table), Column: strings.ToLower(of.name), Nullable: of.Nullable,
 				Filters: r.filters(i), Texts: texts, Since: since})
 		}
@@ -148,8 +148,10 @@ func (r *reading) asked(i int, now time.Time) (a asked, is bool) {
 		case strings.Contains(format, "%H") || strings.Contains(format, "%T"):
 		case strings.Contains(format, "%d"):
 			a.days = 1
-		default:
+		case strings.Contains(format, "%m"):
 			a.months = 1
+		default:
+			a.months = 12
 		}
 		a.read = func(j int) (time.Time, int) {
 			text, end := dates.Text(r.Tokens, j, now)
@@ -216,6 +218,9 @@ func (r *reading) least(i int, a asked) (at time.Time) {
 				at = value
 			}
 		}
+		if !r.EndsValue(r.Tokens[i+1].Mate + 1) {
+			return time.Time{}
+		}
 		return at
 	case !lexer.IsOneOf(op, "=|>|>="):
 		return at
@@ -230,11 +235,14 @@ func (r *reading) least(i int, a asked) (at time.Time) {
 	return at
 }
 
+// endsCondition are words and marks between conditions that AND does not join, and the clauses behind them.
+var endsCondition = lexer.WordSet(`OR XOR , WHEN THEN ELSE SELECT ON JOIN`)
+
 // monthBeside is the least month that a condition which AND joins to that at i leaves of the year of a column; January for none.
 // It reads MONTH(x) = 10 and QUARTER(x) IN (3, 4), where x is written as it is in YEAR(x).
 func (r *reading) monthBeside(i int, year asked) time.Month {
 	isEnd := func(j int) bool {
-		return lexer.IsOneOf(r.Key(j), "OR|XOR|,|WHEN|THEN|ELSE|SELECT|ON|JOIN") || lexer.EndsFrom[r.Key(j)]
+		return endsCondition[r.Key(j)] || lexer.EndsFrom[r.Key(j)]
 	}
 	from := i
 	for from > 0 && r.Key(from-1) != "(" && (r.Key(from-1) == ")" || !isEnd(from-1)) {
@@ -249,7 +257,8 @@ func (r *reading) monthBeside(i int, year asked) time.Month {
 		}
 		begins, function := j, r.Key(j-1)
 		j = r.Tokens[j].Mate
-		if !lexer.IsOneOf(function, "MONTH|QUARTER") || r.Key(begins-2) == "NOT" || written(r.Tokens, r.Arguments(begins)[0]) != x {
+		if !lexer.IsOneOf(function, "MONTH|QUARTER") || r.Key(begins-2) == "NOT" || !r.beginsValue(begins-1) ||
+			written(r.Tokens, r.Arguments(begins)[0]) != x {
 			continue
 		}
 		if year.months = 1; function == "QUARTER" {

@@ -38,17 +38,26 @@ func (r *reading) spendingIsBelowZero(n int) string {
 		return ofSpending
 	}
 	amounts := map[string]bool{} // by their aliases, and their places in the list
+	placed := true               // none of the list before is a *, which stands for some columns
 	for place, item := range r.Selected(s.at) {
 		end, _ := r.amount(n, item.From, spends)
+		placed = placed && r.Key(item.To-1) != "*"
 		if r.Key(end) == "AS" {
 			end++
 		}
 		if end > 0 && end == item.To-1 {
 			amounts[r.Name(end)] = true
 		}
-		if end > 0 && (end == item.To || end == item.To-1) {
+		if placed && end > 0 && (end == item.To || end == item.To-1) {
 			amounts[strconv.Itoa(place+1)] = true
 		}
+	}
+	before := s.at - 1
+	if lexer.IsOneOf(r.Key(before), "ALL|DISTINCT") {
+		before--
+	}
+	if lexer.IsOneOf(r.Key(before), "UNION|EXCEPT|INTERSECT") {
+		return "" // the order is that of all branches
 	}
 	from, to := r.Clause(s.at, "ORDER")
 	for j := from; j < to; j++ {

@@ -98,7 +98,11 @@ func (r *reading) dayAsBound(i int) string {
 	case r.Key(at) == "IN" && r.Key(at+1) == "(":
 		for _, one := range r.Arguments(at + 1) {
 			if day, end := dates.Day(r.Tokens, one.From); end == one.To {
-				if without {
+				switch {
+				case without && len(r.Arguments(at+1)) > 1:
+					return fmt.Sprintf("%s has a time, and '%s' is that day's midnight, so that later times of the day stay: write "+
+						"DATE(%[1]s) NOT IN (…)", name, day.Format(time.DateOnly))
+				case without:
 					return withoutMessage(name, day.Format("'2006-01-02'"), day)
 				}
 				return dayMessage("=", name, day)
@@ -224,11 +228,32 @@ func (r *reading) koreanBound(i int) string {
 	} else if r.Key(at) == "BETWEEN" {
 		ends = []int{at + 1, r.and(at) + 1}
 	}
-	if slices.ContainsFunc(ends, func(j int) bool { return dates.IsMadeKorean(r.Tokens, j) }) {
+	if slices.ContainsFunc(ends, r.isMadeKorean) {
 		return r.written(i, c) + " is UTC, which is 9 hours behind Korean time, so that a bound with 9 hours added is 18 hours too late for a " +
 			"time in Korea: write '2026-01-31' - INTERVAL 9 HOUR for a midnight there"
 	}
 	return ""
+}
+
+// isMadeKorean reports whether the bound at i is a text with 9 hours added for Korean time. Where the same text stands elsewhere without
+// them they are a length of time.
+func (r *reading) isMadeKorean(i int) bool {
+	text := dates.MadeKorean(r.Tokens, i)
+	if text == 0 {
+		return false
+	}
+	for j := range r.Tokens {
+		if r.Tokens[j].Text != r.Tokens[text].Text {
+			continue
+		}
+		// The value begins at its text, or with a word or a call in front of it.
+		if !slices.ContainsFunc([]int{j, j - 1, j - 2, j - 3}, func(from int) bool {
+			return from >= 0 && dates.MadeKorean(r.Tokens, from) == j
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // and is the AND of the BETWEEN at i.
@@ -263,8 +288,8 @@ func withoutMessage(name, from string, day time.Time) string {
 	if len(from) > 60 {
 		from = "…"
 	}
-	return fmt.Sprintf("%s has a time, and '%s' is that day's midnight, so that later times of the day stay: write %[1]s < %[3]s OR "+
-		"%[1]s >= '%[4]s'", name, day.Format(time.DateOnly), from, day.AddDate(0, 0, 1).Format(time.DateOnly))
+	return fmt.Sprintf("%s has a time, and '%s' is that day's midnight, so that later times of the day stay: write (%[1]s < %[3]s OR "+
+		"%[1]s >= '%[4]s')", name, day.Format(time.DateOnly), from, day.AddDate(0, 0, 1).Format(time.DateOnly))
 }
 
 // lastDayMessage is the same for LAST_DAY, whose day the text does not tell.

@@ -34,22 +34,27 @@ func parseDay(text string) (at time.Time, is bool) {
 // Day is the date without a time that stands at i as a text or a number, and where it ends.
 // It reads '2026-01-31', '20260131', '2026/01/31', 20260131, DATE '2026-01-31', DATE('2026-01-31') and CAST('2026-01-31' AS DATE), and no
 // text that has a time as well: whoever writes one has thought of it. Of '2026-02-01' - INTERVAL 1 DAY and
-// DATE_SUB('2026-02-01', INTERVAL 1 DAY) it is the day before.
+// DATE_SUB('2026-02-01', INTERVAL 1 DAY) it is the day before; who takes more days means a moment, as with NOW() - INTERVAL 30 DAY.
 func Day(t lexer.Tokens, i int) (at time.Time, end int) {
 	if lexer.IsOneOf(t.Key(i), "DATE_SUB|SUBDATE") && t.Key(i+1) == "(" {
-		if at, end = plainDay(t, i+2); end > 0 && t.Key(end) == "," && t.Key(end+3) == "DAY" && t[i+1].Mate == end+4 {
+		if at, end = plainDay(t, i+2); end > 0 && t.Key(end) == "," && isOneDay(t, end+1) && t[i+1].Mate == end+4 {
 			if before := shifted(t, at, end+1, -1); !before.IsZero() {
 				return before, end + 5
 			}
 		}
 		return at, 0
 	}
-	if at, end = plainDay(t, i); end > 0 && t.Key(end) == "-" && t.Key(end+3) == "DAY" {
+	if at, end = plainDay(t, i); end > 0 && t.Key(end) == "-" && isOneDay(t, end+1) {
 		if before := shifted(t, at, end+1, -1); !before.IsZero() {
 			return before, end + 4
 		}
 	}
 	return at, end
+}
+
+// isOneDay reports whether INTERVAL 1 DAY stands at i.
+func isOneDay(t lexer.Tokens, i int) bool {
+	return t.Key(i) == "INTERVAL" && t.Key(i+2) == "DAY" && t[i+1].Text == "1"
 }
 
 // plainDay is the same, of which nothing is taken.
@@ -250,26 +255,31 @@ func Ahead(t lexer.Tokens, list []lexer.Argument) (ahead time.Duration, known bo
 	if len(list) != 3 {
 		return 0, false
 	}
-	var seconds [2]int
-	for n, zone := range list[1:] {
-		if zone.To-zone.From != 1 || !t[zone.From].Quoted {
-			return 0, false
-		}
-		name := unquoted(t[zone.From])
-		if offset, has := Offsets[strings.ToUpper(name)]; has {
-			name = offset[1 : len(offset)-1]
-		}
-		at, err := time.Parse("-07:00", name)
-		if err != nil {
-			return 0, false
-		}
-		_, seconds[n] = at.Zone()
-	}
-	return time.Duration(seconds[1]-seconds[0]) * time.Second, true
+	from, isFrom := offset(t, list[1])
+	to, isTo := offset(t, list[2])
+	return to - from, isFrom && isTo
 }
 
-// IsMadeKorean reports whether a text at i is taken for a time in UTC, and made Korean: by + INTERVAL 9 HOUR, or CONVERT_TZ to '+09:00'.
-func IsMadeKorean(t lexer.Tokens, i int) bool {
+// offset is that of a zone's name from UTC; known is false of zones with a summer time.
+func offset(t lexer.Tokens, zone lexer.Argument) (ahead time.Duration, known bool) {
+	if zone.To-zone.From != 1 || !t[zone.From].Quoted {
+		return 0, false
+	}
+	name := unquoted(t[zone.From])
+	if of, has := Offsets[strings.ToUpper(name)]; has {
+		name = of[1 : len(of)-1]
+	}
+	at, err := time.Parse("-07:00", name)
+	if err != nil {
+		return 0, false
+	}
+	_, seconds := at.Zone()
+	return time.Duration(seconds) * time.Second, true
+}
+
+// MadeKorean is where the text of the value at i is, which is taken for a time in UTC and made Korean: by + INTERVAL 9 HOUR, or CONVERT_TZ
+// to '+09:00'. It is 0 of any other value.
+func MadeKorean(t lexer.Tokens, i int) (text int) {
 	added, at := lexer.IsOneOf(t.Key(i), "DATE_ADD|ADDDATE"), i
 	call := (added || t.Key(i) == "CONVERT_TZ") && t.Key(i+1) == "("
 	if call {
@@ -279,19 +289,24 @@ func IsMadeKorean(t lexer.Tokens, i int) bool {
 		at++
 	}
 	if at >= len(t) || !t[at].Quoted {
-		return false
+		return 0
 	}
 	_, isTime := Parse(unquoted(t[at]))
 	_, isDay := parseDay(unquoted(t[at]))
 	nine := t.Key(at+2) == "INTERVAL" && t.Key(at+4) == "HOUR" && t[at+3].Text == "9" && t.EndsValue(at+5)
 	switch {
-	case !isTime && !isDay:
-		return false
+	case !isTime && !isDay, call && !t.EndsValue(t[i+1].Mate+1):
+		return 0
 	case call && !added:
-		ahead, known := Ahead(t, t.Arguments(i+1))
-		return known && ahead == 9*time.Hour
-	case call:
-		return nine && t.Key(at+1) == ","
+		list := t.Arguments(i + 1)
+		if ahead, known := Ahead(t, list); !known || ahead != 9*time.Hour {
+			return 0
+		}
+		if zone, _ := offset(t, list[2]); zone != 9*time.Hour {
+			return 0
+		}
+	case !nine, call && t.Key(at+1) != ",", !call && t.Key(at+1) != "+":
+		return 0
 	}
-	return nine && t.Key(at+1) == "+"
+	return at
 }

@@ -40,20 +40,21 @@ func Text(t lexer.Tokens, i int, now time.Time) (text string, end int) {
 	return text, t[i+1].Mate + 1
 }
 
-// ParseAs is the first moment of the year, month or day that DATE_FORMAT with a format has a text for. The format begins with the year, so
-// that later times have greater texts.
+// order is that of the fields of a time from the longest on. T has the last three.
+const order = "YmdHis"
+
+// ParseAs is the first moment of the year, month or day that DATE_FORMAT with a format has a text for. The format has the year, and what
+// it has of the other fields follows in order without a gap, so that later times have greater texts.
 func ParseAs(format, text string) (at time.Time, is bool) {
-	if !strings.HasPrefix(format, "%Y") {
-		return at, false
-	}
-	layout, value := "", ""
+	layout, value, known := "", "", 0
 	for n := 0; n < len(format); n++ {
 		field, letters := "", 1
 		if format[n] == '%' && n+1 < len(format) {
 			n++
-			if field = fields[format[n]]; field == "" {
+			if field = fields[format[n]]; field == "" || strings.IndexByte(order, replaced(format[n])) != known {
 				return at, false
 			}
+			known++
 			letters = len(field)
 		}
 		if len(text) < letters || field == "" && text[0] != format[n] {
@@ -65,5 +66,19 @@ func ParseAs(format, text string) (at time.Time, is bool) {
 		text = text[letters:]
 	}
 	at, err := time.Parse(layout, value)
-	return at, err == nil && text == ""
+	if err != nil || text != "" || known == 0 {
+		return time.Time{}, false
+	}
+	return at, true
+}
+
+// replaced is the letter of order that a field begins with.
+func replaced(letter byte) byte {
+	switch letter {
+	case 'S':
+		return 's'
+	case 'T':
+		return 'H'
+	}
+	return letter
 }

@@ -337,3 +337,19 @@ SELECT ROUND(PERCENT_RANK() OVER (ORDER BY view_count), 3) AS share, campaign_id
 SELECT c.campaign_id, b.brand_name, p.name FROM campaign c JOIN brand b ON b.brand_id = c.brand_id JOIN partner p ON p.partner_id = b.partner_id WHERE c.partner_id <> b.partner_id LIMIT 20
 SELECT o.campaign_id, o.places FROM (SELECT campaign_id, offer_count AS places FROM campaign WHERE offer_count BETWEEN 10 AND 20) o ORDER BY o.places LIMIT 10
 SELECT COALESCE(country_code, 'all') AS country, COUNT(*) AS brands FROM brand GROUP BY country_code WITH ROLLUP
+-- Nine hours that are a length of time, and not what Korean time is ahead of UTC.
+SELECT COUNT(*) FROM campaign WHERE created_at >= '2026-04-01' AND created_at < '2026-04-01' + INTERVAL 9 HOUR
+SELECT COUNT(*) FROM campaign WHERE created_at >= '2026-03-31 15:00:00' AND created_at < '2026-03-31 15:00:00' + INTERVAL 9 HOUR
+SELECT COUNT(*) FROM campaign WHERE created_at BETWEEN '2026-04-01 02:00:00' AND '2026-04-01 02:00:00' + INTERVAL 9 HOUR
+SELECT COUNT(*) FROM campaign WHERE created_at >= '2026-04-01' + INTERVAL 9 HOUR AND created_at < '2026-04-01' + INTERVAL 15 HOUR
+SELECT COUNT(*) FROM campaign WHERE created_at >= CONVERT_TZ('2026-04-01 00:00:00', '+00:00', '+09:00') - INTERVAL 18 HOUR
+SELECT COUNT(*) FROM campaign WHERE created_at >= DATE_ADD('2026-04-01', INTERVAL 9 HOUR) - INTERVAL 18 HOUR
+SELECT COUNT(*) FROM campaign WHERE created_at >= CONVERT_TZ('2026-04-01 00:00:00', '-09:00', '+00:00')
+-- Moments some days before another.
+SELECT COUNT(*) FROM campaign WHERE created_at <= '2026-05-01' - INTERVAL 30 DAY
+SELECT COUNT(*) FROM campaign WHERE created_at <= DATE_SUB('2026-05-01', INTERVAL 90 DAY)
+SELECT COUNT(*) FROM campaign WHERE created_at BETWEEN '2026-05-01' - INTERVAL 14 DAY AND '2026-05-01' - INTERVAL 7 DAY
+-- Places that are of other columns, or of all branches.
+SELECT *, amount_liter FROM deposit_transaction WHERE kind = 'SPEND' ORDER BY 2 DESC
+SELECT d.*, d.amount_liter AS one FROM deposit_transaction d WHERE kind = 'SPEND' ORDER BY 2 DESC
+SELECT brand_id, SUM(amount_liter) FROM deposit_transaction WHERE kind = 'CHARGE' GROUP BY 1 UNION ALL SELECT brand_id, SUM(amount_liter) FROM deposit_transaction WHERE kind = 'SPEND' GROUP BY 1 ORDER BY 2 DESC

@@ -92,8 +92,10 @@ test: browser ## Run every test, with the race detector (SERVERS=all query's tes
 objects: ## Compile with the race detector what test links, once for all packages
 	@$(COMPILE) -race $(RACED) >/dev/null
 
+# Those that test runs without the race detector may not pass with it.
 retest: ## Run some tests alone, one after the other (TESTS="TestReview|TestFlood" PACKAGES="./services/e2e")
-	@$(if $(findstring services/e2e,$(PACKAGES)),$(UNRACE),go test $(TESTFLAGS) $(ALONE)) -count=1 -p 1 -parallel 1 -run '^($(TESTS))$$' $(PACKAGES)
+	@$(if $(strip $(foreach p,services/e2e $(UNRACED),$(filter ./$p ./$p/%,$(PACKAGES))) $\
+	$(filter $(subst |, ,$(UNRACED_TESTS)),$(subst |, ,$(TESTS)))),$(UNRACE),go test $(TESTFLAGS) $(ALONE)) -count=1 -p 1 -parallel 1 -run '^($(TESTS))$$' $(PACKAGES)
 
 test-all: export HUB_TEST_ALL = 1
 test-all: export RAPID_CHECKS = 200

@@ -155,15 +155,15 @@ const mostInstances = 100
 // signs: replicas may have been started with other settings.
 func (h *Host) checkNeighbour(name string, c *remote.Client) check {
 	return check{"neighbour " + name, func(ctx context.Context) error {
-		told, err := c.Each(caller.Alone(ctx, h.name), remote.Request{Method: http.MethodGet, Path: rpc.TrustPath,
+		outcomes, err := c.Each(caller.Alone(ctx, h.name), remote.Request{Method: http.MethodGet, Path: rpc.TrustPath,
 			Success: []int{http.StatusNoContent}}, mostInstances)
 		if err != nil {
 			return h.explainNeighbour(err)
 		}
 		var wrong []string
-		for _, t := range told {
-			if t.Err != nil {
-				wrong = append(wrong, fmt.Sprintf("at %s: %s", t.Addr, cause(h.explainNeighbour(t.Err))))
+		for _, o := range outcomes {
+			if o.Err != nil {
+				wrong = append(wrong, fmt.Sprintf("at %s: %s", o.Addr, cause(h.explainNeighbour(o.Err))))
 			}
 		}
 		if wrong != nil {

@@ -8,6 +8,7 @@ import (
 	"hub.internal/pkg/fault"
 	"hub.internal/pkg/write"
 	"hub.internal/services/payments/credentials"
+	"hub.internal/services/payments/order"
 )
 
 // SubjectKind says what a claim of an Idempotency-Key is about.
@@ -36,7 +37,7 @@ type Subject struct {
 const (
 	knownPrefix        = "known "
 	cancellationPrefix = "cancel "
-	refundPrefix       = "rf_"
+	refundPrefix       = order.RefundPrefix
 )
 
 // String is the stored form; see ParseSubject.

@@ -135,3 +135,22 @@ func cancelled(s provider.Snapshot, tid string) provider.Snapshot {
 	s.Cancellations = append(s.Cancellations[:1:1], provider.Cancellation{TID: tid, Amount: 9000})
 	return s
 }
+
+// TestLostRefund: a cancel under a code of Hub's is lost when neither a refund nor a deposit that was paid back has the code.
+func TestLostRefund(t *testing.T) {
+	t.Parallel()
+	a, told := refundedBook(t)
+	a.Deposits = append(a.Deposits, order.Deposit{Return: &order.DepositReturn{Code: "rf_2"}})
+	told.Cancellations = append(told.Cancellations, provider.Cancellation{TID: "c2", RefundCode: "rf_2", Amount: 11000},
+		provider.Cancellation{TID: "c3", RefundCode: "rf_4", Amount: 9, Returned: true}, provider.Cancellation{TID: "c4", Amount: 9})
+	if lost := a.LostRefund(told, "rf_3"); lost != nil {
+		t.Errorf("all is known: %+v", *lost)
+	}
+	told.Cancellations = append(told.Cancellations, provider.Cancellation{TID: "c5", RefundCode: "rf_5", Amount: 7})
+	if lost := a.LostRefund(told, "rf_3"); lost == nil || lost.RefundCode != "rf_5" {
+		t.Errorf("%+v", lost)
+	}
+	if lost := a.LostRefund(told, "rf_5"); lost != nil {
+		t.Errorf("what is asked for is there: %+v", *lost)
+	}
+}

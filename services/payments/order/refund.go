@@ -23,8 +23,8 @@ const (
 	RefundFailed    RefundStatus = "FAILED"
 )
 
-// refundPrefix begins the code of each refund.
-const refundPrefix = "rf_"
+// RefundPrefix begins the code of each refund, and of each deposit that is paid back.
+const RefundPrefix = "rf_"
 
 // Who asked for a refund.
 const (
@@ -199,21 +199,22 @@ func (a *Aggregate) PendingRefunds() []Refund {
 // adds no second refund.
 func providerRefundCode(tid string) string {
 	sum := sha256.Sum256([]byte(tid))
-	return refundPrefix + strings.ToUpper(hex.EncodeToString(sum[:13]))
+	return RefundPrefix + strings.ToUpper(hex.EncodeToString(sum[:13]))
 }
 
 // ownCode finds the code of a refund of Hub's in a reason, where the provider keeps it.
-var ownCode = regexp.MustCompile(`\[(` + refundPrefix + `[0-9A-Z]{26})\]`)
+var ownCode = regexp.MustCompile(`\[(` + RefundPrefix + `[0-9A-Z]{26})\]`)
 
 // LostRefund finds what the provider has paid back under a code of Hub's that the order does not know: the store was restored to a moment
 // before that refund, and its key is lost too. nil without one, and while the provider tells of the refund that is asked for.
 func (a *Aggregate) LostRefund(s provider.Snapshot, asked string) (lost *provider.Cancellation) {
 	for i, c := range s.Cancellations {
-		known := slices.ContainsFunc(a.Refunds, func(r Refund) bool { return r.Code == c.RefundCode || r.TID == c.TID && c.TID != "" })
+		known := a.depositByReturnCode(c.RefundCode) != nil ||
+			slices.ContainsFunc(a.Refunds, func(r Refund) bool { return r.Code == c.RefundCode || r.TID == c.TID && c.TID != "" })
 		switch {
 		case c.RefundCode == asked:
 			return nil
-		case lost == nil && !known && !c.Returned && strings.HasPrefix(c.RefundCode, refundPrefix):
+		case lost == nil && !known && !c.Returned && strings.HasPrefix(c.RefundCode, RefundPrefix):
 			lost = &s.Cancellations[i]
 		}
 	}

@@ -2,8 +2,11 @@ package notice
 
 import (
 	"slices"
+	"strconv"
+	"time"
 
 	"hub.internal/services/query/sqlguard/lexer"
+	"hub.internal/services/query/sqlguard/notice/dates"
 )
 
 // A Column is what a source's catalog says of a column.
@@ -282,4 +285,60 @@ func (r *reading) operator(i int) (op string, end int) {
 		op += r.Key(j)
 	}
 	return op, end
+}
+
+// momentValue is a column of times, by itself or with hours added.
+type momentValue struct {
+	reference
+	name       string        // as it is written
+	ahead      time.Duration // how much later it is than the column
+	shiftKnown bool          // false where CONVERT_TZ has a zone with a summer time
+}
+
+// momentValue is the column of times at i, and what is behind it; hours may be added to it or taken from it, or another zone's time be made
+// of it. The end is 0 of anything else: of days that are added nothing is said, since the column may have midnights.
+func (r *reading) momentValue(i int) (v momentValue, end int) {
+	call, at := r.Key(i+1) == "(" && lexer.IsOneOf(r.Key(i), "DATE_ADD|DATE_SUB|ADDDATE|SUBDATE|CONVERT_TZ"), i
+	if call {
+		at = i + 2
+	}
+	c, known := r.column(at)
+	if !known || !c.isMoment() {
+		return v, 0
+	}
+	v.reference, v.shiftKnown = c, true
+	end = c.end
+	hours := func(j int) bool { return r.Key(j) == "INTERVAL" && r.Key(j+2) == "HOUR" && r.Tokens[j+1].Digits }
+	added := 0 // where INTERVAL is
+	switch {
+	case call && r.Key(end) == "," && r.Key(i) == "CONVERT_TZ":
+		v.ahead, v.shiftKnown = dates.Ahead(r.Tokens, r.Arguments(i+1))
+		end = r.Tokens[i+1].Mate + 1
+	case call && r.Key(end) == "," && hours(end+1) && r.Tokens[i+1].Mate == end+4:
+		added, end = end+1, end+5
+	case call:
+		return v, 0
+	case lexer.IsOneOf(r.Key(end), "+|-") && hours(end+1):
+		added, end = end+1, end+4
+	}
+	if added > 0 {
+		n, err := strconv.Atoi(r.Tokens[added+1].Text)
+		v.ahead, v.shiftKnown = time.Duration(n)*time.Hour, err == nil && n <= 100_000
+		if r.Key(added-1) == "-" || lexer.IsOneOf(r.Key(i), "DATE_SUB|SUBDATE") {
+			v.ahead = -v.ahead
+		}
+	}
+	v.name = r.asWritten(i, end)
+	return v, end
+}
+
+// asWritten is a part of the statement, with a blank where something is between its words.
+func (r *reading) asWritten(from, to int) (text string) {
+	for j := from; j < to; j++ {
+		if j > from && r.Tokens[j].Start > r.Tokens[j-1].End {
+			text += " "
+		}
+		text += r.Tokens[j].Text
+	}
+	return text
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -135,62 +134,6 @@ func (r *reading) negated(i int) bool {
 		}
 	}
 	return false
-}
-
-// momentValue is a column of times, by itself or with hours added.
-type momentValue struct {
-	reference
-	name       string        // as it is written
-	ahead      time.Duration // how much later it is than the column
-	shiftKnown bool          // false where CONVERT_TZ has a zone with a summer time
-}
-
-// momentValue is the column of times at i, and what is behind it; hours may be added to it or taken from it, or another zone's time be made
-// of it. The end is 0 of anything else: of days that are added nothing is said, since the column may have midnights.
-func (r *reading) momentValue(i int) (v momentValue, end int) {
-	call, at := r.Key(i+1) == "(" && lexer.IsOneOf(r.Key(i), "DATE_ADD|DATE_SUB|ADDDATE|SUBDATE|CONVERT_TZ"), i
-	if call {
-		at = i + 2
-	}
-	c, known := r.column(at)
-	if !known || !c.isMoment() {
-		return v, 0
-	}
-	v.reference, v.shiftKnown = c, true
-	end = c.end
-	hours := func(j int) bool { return r.Key(j) == "INTERVAL" && r.Key(j+2) == "HOUR" && r.Tokens[j+1].Digits }
-	added := 0 // where INTERVAL is
-	switch {
-	case call && r.Key(end) == "," && r.Key(i) == "CONVERT_TZ":
-		v.ahead, v.shiftKnown = dates.Ahead(r.Tokens, r.Arguments(i+1))
-		end = r.Tokens[i+1].Mate + 1
-	case call && r.Key(end) == "," && hours(end+1) && r.Tokens[i+1].Mate == end+4:
-		added, end = end+1, end+5
-	case call:
-		return v, 0
-	case lexer.IsOneOf(r.Key(end), "+|-") && hours(end+1):
-		added, end = end+1, end+4
-	}
-	if added > 0 {
-		n, err := strconv.Atoi(r.Tokens[added+1].Text)
-		v.ahead, v.shiftKnown = time.Duration(n)*time.Hour, err == nil && n <= 100_000
-		if r.Key(added-1) == "-" || lexer.IsOneOf(r.Key(i), "DATE_SUB|SUBDATE") {
-			v.ahead = -v.ahead
-		}
-	}
-	v.name = r.asWritten(i, end)
-	return v, end
-}
-
-// asWritten is a part of the statement, with a blank where something is between its words.
-func (r *reading) asWritten(from, to int) (text string) {
-	for j := from; j < to; j++ {
-		if j > from && r.Tokens[j].Start > r.Tokens[j-1].End {
-			text += " "
-		}
-		text += r.Tokens[j].Text
-	}
-	return text
 }
 
 // fromKorea finds CONVERT_TZ of a column of times, which are UTC, as if they were Korean ones.
